@@ -1,0 +1,62 @@
+/**
+ * Brings a database to the current schema: numbered migrations, forward only, safe to run twice and
+ * from several nodes at once, and leaves the installation's secrets in it.
+ */
+import knexModule, { type Knex } from 'knex';
+import pg from 'pg';
+import { createInstallation } from '../shared/crypto/installation.ts';
+import type { KeyEncryption } from '../shared/crypto/local-key.ts';
+import * as tenants from './migrations/0001-tenants.ts';
+import * as applications from './migrations/0002-applications.ts';
+import * as tokens from './migrations/0003-tokens.ts';
+
+interface Migration {
+  name: string;
+  up(knex: Knex): Promise<void>;
+}
+
+const MIGRATIONS: Migration[] = [
+  { name: '0001-tenants', up: tenants.up },
+  { name: '0002-applications', up: applications.up },
+  { name: '0003-tokens', up: tokens.up },
+];
+
+/** Any number works; it only has to be ours alone within the database. */
+const MIGRATION_LOCK = 7_255_914_001;
+
+const SOURCE: Knex.MigrationSource<Migration> = {
+  getMigrations: async () => MIGRATIONS,
+  getMigrationName: (migration) => migration.name,
+  getMigration: async ({ up }) => ({
+    up,
+    down: () => Promise.reject(new Error('migrations go forward only')),
+  }),
+};
+
+/**
+ * Runs what is missing and returns the names of the migrations it ran. Other nodes wait on an
+ * advisory lock, which a crash releases; knex's own lock row, which a crash leaves, is freed first.
+ */
+export async function migrate(connectionString: string, kek: KeyEncryption): Promise<string[]> {
+  const guard = new pg.Client({ connectionString });
+  await guard.connect();
+  const knex = knexModule({ client: 'pg', connection: connectionString, pool: { min: 0, max: 1 } });
+  try {
+    await guard.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    const config: Knex.MigratorConfig = { migrationSource: SOURCE, tableName: 'migrations' };
+    await knex.migrate.forceFreeMigrationsLock(config);
+    const [, ran] = (await knex.migrate.latest(config)) as [number, string[]];
+    await createInstallation(guard, kek);
+    return ran;
+  } finally {
+    await knex.destroy();
+    await guard.end();
+  }
+}
+
+/** Whether the database has every migration this version of Sallyport knows. */
+export async function isMigrated(db: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
+  const { rows } = await db.query<{ name: string }>('SELECT name FROM migrations');
+  const names = new Set(rows.map((row) => row.name));
+  return MIGRATIONS.every((migration) => names.has(migration.name));
+}

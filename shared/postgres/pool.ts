@@ -1,0 +1,85 @@
+/**
+ * The connection pool of one process. Time limits and the guard against lost connections are set
+ * here, once: a checked-out client without an error listener would end the process.
+ */
+import pg from 'pg';
+import type { Logger } from '../observability/logger.ts';
+
+/** A query may take this long before Postgres ends it (fault table: a stopped database is 503 in 2 s). */
+const STATEMENT_TIMEOUT_MS = 2_000;
+/** A lock may be waited for this long (fault table: a locked table is 503, others are served). */
+const LOCK_TIMEOUT_MS = 1_000;
+/** Waiting for a free connection, or for a new one to be made. */
+const CONNECT_TIMEOUT_MS = 2_000;
+/** The client's own limit, for a server that answers nothing at all. */
+const QUERY_TIMEOUT_MS = 2_000;
+const IDLE_TIMEOUT_MS = 60_000;
+
+export type Pool = pg.Pool;
+export type PoolClient = pg.PoolClient;
+/** What a pool and a client in a transaction have in common. */
+export type Queryable = Pick<pg.ClientBase, 'query'>;
+
+export interface PoolOptions {
+  connectionString: string;
+  /** Connections of this process at most. */
+  max: number;
+  /** Shown in pg_stat_activity. */
+  applicationName: string;
+  /** Seconds added to `clock_now()`; tests only. */
+  clockOffsetSeconds?: number | undefined;
+  log: Logger;
+}
+
+/** Settings of every session, as the startup packet's `options`. */
+function sessionOptions(clockOffsetSeconds: number | undefined): string | undefined {
+  if (clockOffsetSeconds === undefined) return undefined;
+  return `-c sallyport.clock_offset_seconds=${clockOffsetSeconds}`;
+}
+
+export function createPool(options: PoolOptions): Pool {
+  const { connectionString, max, applicationName, log } = options;
+  const pool = new pg.Pool({
+    connectionString,
+    max,
+    application_name: applicationName,
+    options: sessionOptions(options.clockOffsetSeconds),
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
+    keepAlive: true,
+  });
+  const onLost = (error: Error): void => log.warn({ err: error }, 'database connection lost');
+  pool.on('error', onLost);
+  pool.on('connect', (client) => {
+    client.on('error', onLost);
+  });
+  return pool;
+}
+
+/**
+ * Runs `work` in one READ COMMITTED transaction; rolls back when it throws. A connection that failed
+ * in between is destroyed, never returned to the pool.
+ */
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch((rollbackError: Error) => {
+      broken = rollbackError;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
