@@ -14,13 +14,22 @@ const MAX_DIGITS = 50;
 
 const DIGIT_VALUES = new Map([...ALPHABET].map((digit, value) => [digit, BigInt(value)]));
 
+/** 58^9, the largest power of 58 whose remainders are exact numbers: nine digits per division. */
+const CHUNK_DIGITS = 9;
+const CHUNK = 58n ** 9n;
+
 /** Base58 text (Bitcoin alphabet, leading zero bytes as `1`) of `bytes`. */
-export function encodeBase58(bytes: Uint8Array): string {
-  let value = BigInt(`0x${Buffer.from(bytes).toString('hex') || '0'}`);
+export function encodeBase58(bytes: Buffer): string {
+  let value = BigInt(`0x${bytes.toString('hex') || '0'}`);
   let text = '';
   while (value > 0n) {
-    text = ALPHABET.charAt(Number(value % 58n)) + text;
-    value /= 58n;
+    let chunk = Number(value % CHUNK);
+    value /= CHUNK;
+    // The leading chunk ends at its last digit, the others have all nine.
+    for (let digit = 0; value > 0n ? digit < CHUNK_DIGITS : chunk > 0; digit += 1) {
+      text = ALPHABET.charAt(chunk % 58) + text;
+      chunk = Math.floor(chunk / 58);
+    }
   }
   for (const byte of bytes) {
     if (byte !== 0) break;

@@ -8,10 +8,11 @@ export async function up(knex: Knex): Promise<void> {
       id text COLLATE "C" NOT NULL,
       type text COLLATE "C" NOT NULL,
       container text COLLATE "C" NOT NULL,
-      metadata jsonb,
+      -- JSON texts as they are answered. Never queried: filters go through token_terms.
+      metadata json,
       fingerprint text COLLATE "C",
       fingerprint_expression text,
-      search_indexes text[] NOT NULL DEFAULT '{}',
+      search_indexes json NOT NULL DEFAULT '[]',
       -- data, mask and the evaluated mask, sealed together.
       sealed bytea NOT NULL,
       expires_at timestamptz,

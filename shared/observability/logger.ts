@@ -78,6 +78,8 @@ export function createLogger(name: string, level: string): Logger {
       level,
       base: { process: name, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
+      // Described already, by the formatter below.
+      serializers: { err: (described: unknown) => described },
       formatters: { level: (label) => ({ level: label }), log: allowedOnly },
     },
     pino.destination({ dest: 2, sync: true }),

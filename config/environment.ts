@@ -1,0 +1,207 @@
+/**
+ * Every setting of a Sallyport process, declared once. The only reader of `process.env`; a bad value
+ * stops the start with one line that names the variable and never shows its value.
+ */
+import { readFileSync } from 'node:fs';
+import type { VariableType } from './variable-types.ts';
+import { apiKey, integer, keyEncryptionKey, oneOf, path, port, url } from './variable-types.ts';
+
+interface Variable<T> {
+  readonly name: string;
+  readonly type: VariableType<T>;
+  /** As text, parsed like a given value; absent when the variable may stay unset. */
+  readonly fallback?: string;
+  readonly text: string;
+  /** Has a `<NAME>_FILE` twin that names a file to read the value from. */
+  readonly secret?: true;
+}
+
+type RequiredVariable<T> = Variable<T> & { readonly fallback: string };
+type Value<V> =
+  V extends RequiredVariable<infer T> ? T : V extends Variable<infer T> ? T | undefined : never;
+
+// Above 1000 connections a pooler belongs in front of Postgres.
+const POOL_MAX = 1000;
+// The control plane and the data plane need one connection each, and one to listen.
+const POOL_MIN = 3;
+// More hops than any chain of load balancers has.
+const PROXY_HOPS_MAX = 16;
+// Ten years: past every expiry a test could want to reach.
+const CLOCK_OFFSET_SECONDS_MAX = 315_360_000;
+
+const VARIABLES = {
+  port: {
+    name: 'PORT',
+    type: port,
+    fallback: '3000',
+    text: 'public port of the data plane',
+  },
+  controlPlanePort: {
+    name: 'CONTROL_PLANE_PORT',
+    type: port,
+    fallback: '3001',
+    text: 'port of the control plane; only on loopback when everything runs in one place',
+  },
+  metricsPort: {
+    name: 'METRICS_PORT',
+    type: port,
+    text: '/metrics, /healthz and /readyz; unset: 9090 (a control plane alone: 9091)',
+  },
+  tlsCertFile: {
+    name: 'TLS_CERT_FILE',
+    type: path,
+    text: 'PEM certificate chain: TLS on the public port (with TLS_KEY_FILE)',
+  },
+  tlsKeyFile: { name: 'TLS_KEY_FILE', type: path, text: 'PEM private key of TLS_CERT_FILE' },
+  trustedProxyHops: {
+    name: 'TRUSTED_PROXY_HOPS',
+    type: integer(0, PROXY_HOPS_MAX, 'hops'),
+    fallback: '0',
+    text: 'how many X-Forwarded-For hops to believe',
+  },
+  dataDir: {
+    name: 'DATA_DIR',
+    type: path,
+    fallback: '.sallyport',
+    text: 'directory of the embedded Postgres and the generated key file',
+  },
+  databaseUrl: {
+    name: 'DATABASE_URL',
+    type: url('postgres:', 'postgresql:'),
+    text: 'Postgres 15 or newer; unset: the embedded one in DATA_DIR',
+    secret: true,
+  },
+  databaseDirectUrl: {
+    name: 'DATABASE_DIRECT_URL',
+    type: url('postgres:', 'postgresql:'),
+    text: 'the same database past a pooler, for LISTEN; unset: DATABASE_URL',
+    secret: true,
+  },
+  databasePoolMax: {
+    name: 'DATABASE_POOL_MAX',
+    type: integer(POOL_MIN, POOL_MAX, 'connections'),
+    fallback: '16',
+    text: 'Postgres connections of this machine, shared out to its processes',
+  },
+  redisUrl: {
+    name: 'REDIS_URL',
+    type: url('redis:', 'rediss:'),
+    text: 'Redis or Valkey for the configuration cache and change notices; unset: none',
+    secret: true,
+  },
+  kek: {
+    name: 'SALLYPORT_KEK',
+    type: keyEncryptionKey,
+    text: 'key-encryption key; unset: generated once in DATA_DIR',
+    secret: true,
+  },
+  bootstrapKey: {
+    name: 'SALLYPORT_BOOTSTRAP_KEY',
+    type: apiKey,
+    text: 'management key created on the first start; unset: generated and printed once',
+    secret: true,
+  },
+  testClockOffsetSeconds: {
+    name: 'SALLYPORT_TEST_CLOCK_OFFSET',
+    type: integer(-CLOCK_OFFSET_SECONDS_MAX, CLOCK_OFFSET_SECONDS_MAX, 'seconds'),
+    text: 'added to the database clock; refused unless NODE_ENV=test',
+  },
+  logLevel: {
+    name: 'LOG_LEVEL',
+    type: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    fallback: 'info',
+    text: 'the least severe log line that is written',
+  },
+} as const;
+
+export type Environment = {
+  readonly [K in keyof typeof VARIABLES]: Value<(typeof VARIABLES)[K]>;
+};
+
+/** The environment is unusable; the message is the one line to print. */
+export class EnvironmentError extends Error {
+  override readonly name = 'EnvironmentError';
+}
+
+// Kubernetes announces a Service named sallyport(-…) to every container by variables of these forms.
+const KUBERNETES_SERVICE_LINK =
+  /^SALLYPORT_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;
+
+const entries = Object.entries(VARIABLES) as [keyof Environment, Variable<unknown>][];
+const namesOf = (variable: Variable<unknown>): string[] =>
+  variable.secret === true ? [variable.name, `${variable.name}_FILE`] : [variable.name];
+const KNOWN_NAMES = new Set(entries.flatMap(([, variable]) => namesOf(variable)));
+
+/**
+ * The typed settings of this process. An empty variable counts as unset; a secret is also read from
+ * the file that its `<NAME>_FILE` twin names (one trailing line break is dropped).
+ * Throws EnvironmentError for a bad value, an unknown SALLYPORT_… variable, a secret given twice, half
+ * a TLS pair.
+ */
+export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
+  for (const name of Object.keys(source)) {
+    if (!name.startsWith('SALLYPORT_') || KNOWN_NAMES.has(name)) continue;
+    if (KUBERNETES_SERVICE_LINK.test(name)) continue;
+    throw new EnvironmentError(`${name} is not a setting of Sallyport; see sallyport --help`);
+  }
+  const values = entries.map(([property, variable]) => [property, readVariable(variable, source)]);
+  const environment = Object.fromEntries(values) as Environment;
+  if ((environment.tlsCertFile === undefined) !== (environment.tlsKeyFile === undefined)) {
+    throw new EnvironmentError('TLS_CERT_FILE and TLS_KEY_FILE must be given together');
+  }
+  if (environment.testClockOffsetSeconds !== undefined && source.NODE_ENV !== 'test') {
+    throw new EnvironmentError('SALLYPORT_TEST_CLOCK_OFFSET is for tests: NODE_ENV is not test');
+  }
+  return environment;
+}
+
+function readVariable(variable: Variable<unknown>, source: NodeJS.ProcessEnv): unknown {
+  const given = readTwin(variable, source) || source[variable.name] || variable.fallback;
+  if (given === undefined) return undefined;
+  const value = variable.type.parse(given);
+  if (value === undefined) {
+    throw new EnvironmentError(`${variable.name} must be ${variable.type.expected}`);
+  }
+  return value;
+}
+
+function readTwin(variable: Variable<unknown>, source: NodeJS.ProcessEnv): string | undefined {
+  const name = `${variable.name}_FILE`;
+  const file = variable.secret === true ? source[name] : undefined;
+  if (!file) return undefined;
+  if (source[variable.name])
+    throw new EnvironmentError(`give ${variable.name} or ${name}, not both`);
+  try {
+    const text = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    if (text !== '') return text;
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'an error';
+    throw new EnvironmentError(`${name} names a file that cannot be read (${code})`);
+  }
+  throw new EnvironmentError(`${name} names an empty file`);
+}
+
+/**
+ * The environment of a child process: what this one inherited, with exactly these settings.
+ * Undefined settings are left out, whatever `source` says.
+ */
+export function childEnvironment(
+  source: NodeJS.ProcessEnv,
+  settings: Environment,
+): NodeJS.ProcessEnv {
+  const others = Object.entries(source).filter(([name]) => !KNOWN_NAMES.has(name));
+  const ours = entries.flatMap(([property, variable]) => {
+    const value = settings[property];
+    return value === undefined ? [] : [[variable.name, variable.type.print(value)] as const];
+  });
+  return Object.fromEntries([...others, ...ours]);
+}
+
+/** One row per variable, for `sallyport --help` and the documentation. */
+export function describeEnvironment(): { name: string; fallback: string; text: string }[] {
+  return entries.map(([, variable]) => ({
+    name: variable.name + (variable.secret === true ? ', …_FILE' : ''),
+    fallback: variable.fallback ?? 'unset',
+    text: `${variable.text} (${variable.type.expected})`,
+  }));
+}

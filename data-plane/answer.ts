@@ -1,0 +1,76 @@
+/**
+ * The only place of this plane where an answer or an error becomes status, headers and body. Headers
+ * go to `writeHead` as one flat array, the body in one `end` with its length.
+ */
+import type { ServerResponse } from 'node:http';
+import { ApiError } from '../shared/errors.ts';
+import { CORS_HEADERS, PREFLIGHT_HEADERS } from '../shared/http/cors.ts';
+import { PROBLEM_MEDIA_TYPE } from '../shared/http/media-type.ts';
+import type { Logger } from '../shared/observability/logger.ts';
+import { translateDatabaseError } from '../shared/postgres/database-error.ts';
+import type { Answer } from './exchange.ts';
+
+const JSON_MEDIA_TYPE = 'application/json; charset=utf-8';
+const COMMON_HEADERS = ['cache-control', 'no-store', ...CORS_HEADERS];
+
+export interface ResponseContext {
+  traceId: string;
+  /** The connection must not be used again: refused framing, an unread body, or a drain. */
+  close: boolean;
+}
+
+export function writeAnswer(
+  res: ServerResponse,
+  { status, body, headers }: Answer,
+  context: ResponseContext,
+  mediaType = JSON_MEDIA_TYPE,
+): void {
+  if (res.headersSent || res.destroyed) return;
+  const flat = ['bt-trace-id', context.traceId, ...COMMON_HEADERS];
+  if (body !== undefined) {
+    flat.push('content-type', mediaType, 'content-length', String(Buffer.byteLength(body)));
+  } else if (status !== 204) {
+    flat.push('content-length', '0');
+  }
+  if (headers !== undefined) flat.push(...headers);
+  if (context.close) flat.push('connection', 'close');
+  res.writeHead(status, flat);
+  res.end(body);
+}
+
+/** `OPTIONS` on any path: a preflight carries no key. */
+export function writePreflight(res: ServerResponse, { traceId, close }: ResponseContext): void {
+  const flat = ['bt-trace-id', traceId, ...PREFLIGHT_HEADERS];
+  if (close) flat.push('connection', 'close');
+  res.writeHead(204, flat);
+  res.end();
+}
+
+/** Any error as problem details. What is not an `ApiError` is a fault of ours: 500, and logged. */
+export function writeError(
+  res: ServerResponse,
+  error: unknown,
+  context: ResponseContext,
+  log: Logger,
+): number {
+  const translated = translateDatabaseError(error);
+  const known = translated instanceof ApiError;
+  const apiError = known
+    ? translated
+    : new ApiError('internal', 'An unexpected error occurred; the trace id finds it in the log');
+  if (!known || apiError.status >= 500) {
+    log.error(
+      { err: known ? (apiError.cause ?? apiError) : error, trace_id: context.traceId },
+      'request failed',
+    );
+  }
+  const headers = Object.entries(apiError.headers ?? {});
+  const close = context.close || headers.some(([name]) => name === 'connection');
+  const answer: Answer = {
+    status: apiError.status,
+    body: JSON.stringify(apiError.toProblem()),
+    headers: headers.filter(([name]) => name !== 'connection').flat(),
+  };
+  writeAnswer(res, answer, { traceId: context.traceId, close }, PROBLEM_MEDIA_TYPE);
+  return apiError.status;
+}

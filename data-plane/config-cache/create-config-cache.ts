@@ -1,0 +1,66 @@
+/**
+ * The configuration cache with where it reads from and who tells it of changes: Redis with
+ * `REDIS_URL`, else Postgres alone. Both behave the same; Redis only spares Postgres cold reads.
+ */
+import type { DatabaseClock } from '../../shared/clock.ts';
+import { NOTICE_CHANNEL, parseNotice } from '../../shared/config-entries/config-change.ts';
+import { createSealedEntries } from '../../shared/config-entries/sealed-entries.ts';
+import type { DataKeys } from '../../shared/crypto/data-keys.ts';
+import type { Installation } from '../../shared/crypto/installation.ts';
+import type { Logger } from '../../shared/observability/logger.ts';
+import type { TokenMetrics } from '../../shared/observability/token-metrics.ts';
+import { listen } from '../../shared/postgres/listen.ts';
+import type { Pool } from '../../shared/postgres/pool.ts';
+import { createRedisStore } from '../../shared/redis/redis-store.ts';
+import { type ApplicationCache, createApplicationCache } from './application-cache.ts';
+import { postgresSource, redisSource } from './entry-source.ts';
+
+interface ConfigCacheOptions {
+  pool: Pool;
+  /** A connection that is not pooled in between, for LISTEN. */
+  directUrl: string;
+  redisUrl: string | undefined;
+  installation: Installation;
+  dataKeys: DataKeys;
+  clock: DatabaseClock;
+  metrics: TokenMetrics;
+  log: Logger;
+}
+
+export interface ConfigCache {
+  applications: ApplicationCache;
+  close(): Promise<void>;
+}
+
+export function createConfigCache(options: ConfigCacheOptions): ConfigCache {
+  const { pool, directUrl, redisUrl, installation, dataKeys, clock, metrics, log } = options;
+  const fromPostgres = postgresSource(pool, clock);
+  const redis = redisUrl === undefined ? undefined : createRedisStore(redisUrl, log);
+  const source =
+    redis === undefined
+      ? fromPostgres
+      : redisSource(pool, createSealedEntries(redis, dataKeys), fromPostgres, (outcome) =>
+          metrics.redisLookups.inc({ outcome }),
+        );
+  const applications = createApplicationCache({
+    db: pool,
+    source,
+    pepper: installation.pepper,
+    onRefresh: (outcome) => metrics.gateReloads.inc({ outcome }),
+    onWarmFailure: (err) => log.debug({ err }, 'cache not warmed'),
+  });
+  const onNotice = (text: string): void => {
+    const change = parseNotice(text);
+    if (change !== undefined) applications.warm(change);
+  };
+  redis?.subscribe(NOTICE_CHANNEL, onNotice);
+  const listener =
+    redis === undefined ? listen(directUrl, NOTICE_CHANNEL, onNotice, log) : undefined;
+  return {
+    applications,
+    async close() {
+      redis?.close();
+      await listener?.close();
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * Hands every path that is not hot to the control plane, so that callers see one base address. What
+ * it adds (trace id, caller's address) is believed there because of the relay secret.
+ */
+import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
+import httpProxy from 'http-proxy';
+import { ApiError } from '../shared/errors.ts';
+import type { AcceptedRequest } from './strict-request.ts';
+
+/** Connections kept to the control plane: management traffic is a trickle. */
+const SOCKETS_MAX = 64;
+/** Longer than anything the control plane does. */
+const TIMEOUT_MS = 30_000;
+
+export interface Relay {
+  /** Answers through the control plane; `onError` gets the 503 when it cannot be reached. */
+  forward(
+    req: IncomingMessage,
+    res: ServerResponse,
+    head: AcceptedRequest,
+    onError: (error: ApiError) => void,
+  ): void;
+  close(): void;
+}
+
+/** `target` is the control plane's base address. */
+export function createRelay(target: string, secret: string): Relay {
+  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX });
+  const proxy = httpProxy.createProxyServer({
+    agent,
+    target,
+    proxyTimeout: TIMEOUT_MS,
+    xfwd: false,
+  });
+
+  return {
+    forward(req, res, head, onError) {
+      const headers = {
+        'bt-trace-id': head.traceId,
+        'sallyport-relay': secret,
+        'x-forwarded-for': req.socket.remoteAddress ?? '',
+      };
+      proxy.web(req, res, { headers }, (cause: Error) => {
+        onError(
+          new ApiError('unavailable', 'The control plane is not available; try again', {
+            headers: { 'retry-after': '1' },
+            cause,
+          }),
+        );
+      });
+    },
+    close() {
+      proxy.close();
+      agent.destroy();
+    },
+  };
+}

@@ -1,0 +1,94 @@
+/** One worker's wiring: what it uses is made here, handed down, and ended in reverse order. */
+import { readFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import type { Environment } from '../config/environment.ts';
+import { createDatabaseClock } from '../shared/clock.ts';
+import { createDataKeys } from '../shared/crypto/data-keys.ts';
+import type { Installation } from '../shared/crypto/installation.ts';
+import { createHttpMetrics } from '../shared/observability/http-metrics.ts';
+import type { Logger } from '../shared/observability/logger.ts';
+import type { Metrics } from '../shared/observability/metrics.ts';
+import { createTokenMetrics } from '../shared/observability/token-metrics.ts';
+import type { Pool } from '../shared/postgres/pool.ts';
+import { keepFolding } from '../shared/tokens/fold-counts.ts';
+import { createConfigCache } from './config-cache/create-config-cache.ts';
+import { createRelay } from './relay.ts';
+import { createDataPlaneServer, type DataPlaneServer } from './server.ts';
+import { createServices } from './services.ts';
+
+interface WorkerOptions {
+  environment: Environment;
+  /** The database past any pooler. */
+  directUrl: string;
+  pool: Pool;
+  installation: Installation;
+  metrics: Metrics;
+  log: Logger;
+}
+
+export interface Worker extends DataPlaneServer {
+  /** Where it listens. */
+  port: number;
+  /** Ends what the worker made, once its server has closed. */
+  close(): Promise<void>;
+}
+
+/** Settles when the worker listens. */
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { environment, directUrl, pool, installation, metrics, log } = options;
+  const clock = createDatabaseClock();
+  const dataKeys = createDataKeys(pool, installation);
+  const tokenMetrics = createTokenMetrics(metrics);
+  const config = createConfigCache({
+    pool,
+    directUrl,
+    redisUrl: environment.redisUrl,
+    installation,
+    dataKeys,
+    clock,
+    metrics: tokenMetrics,
+    log,
+  });
+  const { applications } = config;
+  const services = createServices({ pool, dataKeys, clock, applications, log }, tokenMetrics);
+  const controlPlane = `http://127.0.0.1:${environment.controlPlanePort}`;
+  const relay = createRelay(controlPlane, installation.relaySecret);
+  const http = createHttpMetrics(metrics, 'data');
+  const dataPlane = createDataPlaneServer({
+    services,
+    relay,
+    http,
+    tls: await readTls(environment),
+  });
+  const port = await listenOn(dataPlane, environment.port);
+
+  // Until jobs have a process of their own, each worker offers to fold; one at a time does.
+  const folding = new AbortController();
+  const folded = keepFolding(pool, log, folding.signal);
+  return {
+    ...dataPlane,
+    port,
+    async close() {
+      folding.abort();
+      await folded;
+      relay.close();
+      await config.close();
+    },
+  };
+}
+
+async function listenOn({ server }: DataPlaneServer, port: number): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, resolve);
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+async function readTls({
+  tlsCertFile,
+  tlsKeyFile,
+}: Environment): Promise<{ cert: string; key: string } | undefined> {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
+  return { cert: await readFile(tlsCertFile, 'utf8'), key: await readFile(tlsKeyFile, 'utf8') };
+}

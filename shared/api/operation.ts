@@ -1,0 +1,54 @@
+/**
+ * What an operation of the API is: the one description that validates, authorises, documents and
+ * types it. Adding an endpoint is an operation here, what carries it out, and a test.
+ */
+import type { Static, TObject, TSchema } from 'typebox';
+import type { Permission } from '../access/permissions.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** What the caller's key must allow: a permission, nothing but being valid, or not even a key. */
+export type Requirement = Permission | 'any_key' | 'no_key';
+
+export interface Operation {
+  /** Unique, camelCase: names the call in generated clients. */
+  operationId: string;
+  method: Method;
+  /** Path template, `/applications/{id}`; also the `route` of logs and metrics. */
+  path: string;
+  plane: 'control' | 'data';
+  permission: Requirement;
+  /** One line for the documentation. */
+  summary: string;
+  /** Resources are grouped by it in the documentation. */
+  tag: string;
+  params?: TObject;
+  query?: TObject;
+  body?: TSchema;
+  /** The body's media type; `application/json` unless given. */
+  mediaType?: 'application/json' | 'application/merge-patch+json';
+  /** Answers by status. Exactly one is a success; `null` is an answer without body. */
+  responses: { readonly [status: number]: TSchema | null };
+}
+
+/** Keeps the exact types of `operation`, so that whoever serves it is typed by it. */
+export function defineOperation<const O extends Operation>(operation: O): O {
+  return operation;
+}
+
+/** The status of the operation's success. */
+export function successStatus(operation: Operation): number {
+  const status = Object.keys(operation.responses)
+    .map(Number)
+    .find((code) => code < 400);
+  if (status === undefined) throw new Error(`${operation.operationId} has no success`);
+  return status;
+}
+
+/** Type of the validated body; `undefined` for operations without one. */
+export type BodyOf<O extends Operation> = O['body'] extends TSchema ? Static<O['body']> : undefined;
+
+/** Type of the success's body; `undefined` for a success without one. */
+export type AnswerOf<O extends Operation> = Success<O> extends TSchema ? Static<Success<O>> : undefined;
+
+type Success<O extends Operation> = O['responses'][keyof O['responses'] & (200 | 201 | 202 | 204)];

@@ -1,0 +1,27 @@
+/** Every operation of the API, in the order of the documentation. */
+import * as applications from './applications.ts';
+import { getOpenApi } from './openapi-operation.ts';
+import type { Operation } from './operation.ts';
+import { listPermissions } from './permissions.ts';
+import * as tenants from './tenants.ts';
+import * as tokens from './tokens.ts';
+
+export const OPERATIONS: readonly Operation[] = [
+  tokens.createToken,
+  tokens.listTokens,
+  tokens.getToken,
+  tokens.updateToken,
+  tokens.deleteToken,
+  applications.createApplication,
+  applications.listApplications,
+  applications.getApplicationByKey,
+  applications.getApplication,
+  applications.updateApplication,
+  applications.deleteApplication,
+  applications.regenerateKey,
+  tenants.getTenant,
+  tenants.updateTenant,
+  tenants.deleteTenant,
+  listPermissions,
+  getOpenApi,
+];

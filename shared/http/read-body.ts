@@ -1,0 +1,106 @@
+/**
+ * Reads a whole request body into memory, never more of it than the limit. Works on the plain
+ * request of either plane (`ctx.req` in Koa), before anything else has consumed it.
+ */
+import type { IncomingMessage } from 'node:http';
+import { ApiError } from '../errors.ts';
+import { decompress, readCoding } from './decompress.ts';
+
+/**
+ * Of a body that is too large this much is read and thrown away before the answer: closing with
+ * unread bytes makes TCP reset the connection, and the client never sees its 413.
+ */
+const DISCARD_BYTES_MAX = 8 * 1024 * 1024;
+const DISCARD_MS_MAX = 1000;
+
+const EMPTY = Buffer.alloc(0);
+
+export interface BodyOptions {
+  /** Largest body in bytes, on the wire and decoded. */
+  limitBytes: number;
+  /** The `Content-Encoding` header. */
+  contentEncoding?: string | undefined;
+}
+
+/**
+ * The body's bytes, decoded; empty when the request has none. Throws 413 above the limit (the
+ * connection closes), 415 for an unknown coding, 400 for a broken one or when the client went away.
+ */
+export async function readBody(req: IncomingMessage, options: BodyOptions): Promise<Buffer> {
+  const coding = readCoding(options.contentEncoding);
+  const bytes = await readWireBytes(req, options.limitBytes);
+  if (coding === 'identity' || bytes.length === 0) return bytes;
+  return decompress(bytes, coding, options.limitBytes);
+}
+
+function readWireBytes(req: IncomingMessage, limitBytes: number): Promise<Buffer> | Buffer {
+  const { 'content-length': length, 'transfer-encoding': encoding } = req.headers;
+  if (encoding === undefined && (length === undefined || length === '0')) return EMPTY;
+  if (Number(length) > limitBytes || req.readableLength > limitBytes) {
+    return refuseTooLarge(req, limitBytes);
+  }
+  // Already here in full, as it mostly is after a drained turn: no listeners, no waiting.
+  if (req.complete && req.readableLength > 0) return req.read();
+  return collect(req, limitBytes);
+}
+
+function collect(req: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let first: Buffer | undefined;
+    let rest: Buffer[] | undefined;
+    let total = 0;
+    const stop = () => {
+      req.off('data', take).off('end', end).off('error', gone).off('close', gone);
+    };
+    const take = (chunk: Buffer) => {
+      total += chunk.length;
+      if (total > limitBytes) {
+        stop();
+        refuseTooLarge(req, limitBytes).catch(reject);
+      } else if (first === undefined) first = chunk;
+      else if (rest === undefined) rest = [first, chunk];
+      else rest.push(chunk);
+    };
+    const end = () => {
+      stop();
+      resolve(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, total));
+    };
+    const gone = () => {
+      stop();
+      reject(new ApiError('bad_request', 'The connection ended before the body was complete'));
+    };
+    req.on('data', take).on('end', end).on('error', gone).on('close', gone);
+    if (req.destroyed) gone();
+  });
+}
+
+/** Always rejects with the 413, once the client has sent all, or as much as is worth reading. */
+async function refuseTooLarge(req: IncomingMessage, limitBytes: number): Promise<never> {
+  await discardBody(req);
+  throw new ApiError('payload_too_large', `The body is over ${limitBytes} bytes`, {
+    headers: { connection: 'close' },
+  });
+}
+
+/**
+ * Reads the rest of a body to nowhere, at most 8 MiB or 1 s of it; resolves when it is at its end
+ * or not worth more. For an answer that closes the connection: first this, then the answer.
+ */
+export function discardBody(req: IncomingMessage): Promise<void> {
+  // A client that waits for 100 sends nothing before our answer.
+  if (req.complete || req.destroyed || req.headers.expect !== undefined) return Promise.resolve();
+  return new Promise((resolve) => {
+    let total = 0;
+    const stop = () => {
+      clearTimeout(timer);
+      req.off('data', drop).off('end', stop).off('error', stop).off('close', stop);
+      resolve();
+    };
+    const timer = setTimeout(stop, DISCARD_MS_MAX);
+    const drop = (chunk: Buffer) => {
+      total += chunk.length;
+      if (total > DISCARD_BYTES_MAX) stop();
+    };
+    req.on('data', drop).on('end', stop).on('error', stop).on('close', stop);
+  });
+}

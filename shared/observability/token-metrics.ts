@@ -1,0 +1,59 @@
+/** What the data plane counts besides requests. Labels are from closed sets. */
+import { Counter, Histogram } from 'prom-client';
+import type { Metrics } from './metrics.ts';
+
+const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
+
+export interface TokenMetrics {
+  operations: Counter<'operation'>;
+  /** Rows of batched statements, `statement` is read or insert. */
+  batchRows: Histogram<'statement'>;
+  /** Statements that asked for configuration versions alone. */
+  gateReads: Counter;
+  /** Entries brought to another configuration version, by outcome. */
+  gateReloads: Counter<'outcome'>;
+  redisLookups: Counter<'outcome'>;
+  /** The alarm: a stored value was moved, re-labelled or forged. */
+  sealsBroken: Counter;
+}
+
+export function createTokenMetrics({ registry }: Pick<Metrics, 'registry'>): TokenMetrics {
+  const registers = [registry];
+  return {
+    operations: new Counter({
+      name: 'sallyport_token_operations_total',
+      help: 'Token operations that were carried out; lists count the tokens shown',
+      labelNames: ['operation'],
+      registers,
+    }),
+    batchRows: new Histogram({
+      name: 'sallyport_batch_rows',
+      help: 'Rows of batched statements',
+      labelNames: ['statement'],
+      buckets: BATCH_BUCKETS,
+      registers,
+    }),
+    gateReads: new Counter({
+      name: 'sallyport_gate_reads_total',
+      help: 'Statements that asked for configuration versions alone',
+      registers,
+    }),
+    gateReloads: new Counter({
+      name: 'sallyport_gate_reloads_total',
+      help: 'Cached applications brought to another configuration version',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    redisLookups: new Counter({
+      name: 'sallyport_redis_lookups_total',
+      help: 'Configuration entries looked up in Redis',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    sealsBroken: new Counter({
+      name: 'sallyport_seals_broken_total',
+      help: 'Stored values that did not open: moved, re-labelled or forged. Alarm on any',
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,75 @@
+/**
+ * Reads tokens by id, many requests in one statement, together with their tenants' configuration
+ * version and the database's clock: one round trip answers what the token is, whether what we know
+ * of the tenant is still true, and what time it is (design sections 4 and 5).
+ */
+import { type Batcher, createBatcher } from '../postgres/batcher.ts';
+import { milliseconds } from '../postgres/milliseconds.ts';
+import type { Queryable } from '../postgres/pool.ts';
+import { CVC_COLUMNS, JOIN_CVC, NOT_EXPIRED, TOKEN_COLUMNS, type TokenRow } from './token-row.ts';
+
+export interface TokenKey {
+  tenant_id: string;
+  id: string;
+}
+
+export interface TokenRead {
+  /** `undefined` when there is no such token, or it has expired. */
+  token: TokenRow | undefined;
+  /** `null` when the tenant no longer exists. */
+  config_version: string | null;
+  now_ms: number;
+}
+
+export type BatchReader = Batcher<TokenKey, TokenRead>;
+
+/**
+ * `LATERAL … LIMIT 1` keeps one index probe per row whatever the planner believes about the table:
+ * the generic plan is the same at 10 rows and at 10 million (tested by EXPLAIN).
+ */
+export const READ_TOKENS = {
+  name: 'read-tokens',
+  text: `
+    SELECT q.n::int4 AS n, tn.config_version, ${milliseconds('clock_now()')} AS now_ms, r.*
+    FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS q (tenant_id, id, n)
+    LEFT JOIN LATERAL (
+      SELECT config_version FROM tenants WHERE tenants.id = q.tenant_id LIMIT 1
+    ) tn ON true
+    LEFT JOIN LATERAL (
+      SELECT ${TOKEN_COLUMNS}, ${CVC_COLUMNS}
+      FROM tokens t ${JOIN_CVC}
+      WHERE t.tenant_id = q.tenant_id AND t.id = q.id AND ${NOT_EXPIRED}
+      LIMIT 1
+    ) r ON true`,
+};
+
+type ReadRow = { n: number; config_version: string | null; now_ms: number } & (
+  | TokenRow
+  | { id: null }
+);
+
+async function readTokens(db: Queryable, keys: TokenKey[]): Promise<TokenRead[]> {
+  const tenantIds = new Array<string>(keys.length);
+  const ids = new Array<string>(keys.length);
+  keys.forEach((key, i) => {
+    tenantIds[i] = key.tenant_id;
+    ids[i] = key.id;
+  });
+  const { rows } = await db.query<ReadRow>({ ...READ_TOKENS, values: [tenantIds, ids] });
+  const results = new Array<TokenRead>(keys.length);
+  for (const row of rows) {
+    results[row.n - 1] = {
+      token: row.id === null ? undefined : (row as TokenRow),
+      config_version: row.config_version,
+      now_ms: row.now_ms,
+    };
+  }
+  return results;
+}
+
+export function createBatchReader(db: Queryable, onBatch?: (rows: number) => void): BatchReader {
+  return createBatcher({
+    run: (keys) => readTokens(db, keys),
+    ...(onBatch === undefined ? {} : { onBatch }),
+  });
+}

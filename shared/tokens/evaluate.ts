@@ -1,0 +1,70 @@
+/**
+ * A token's expressions: mask, fingerprint, search indexes and id, evaluated over its data. A failure
+ * is a 400 that names the member; the message says what is wrong and never what was in the data.
+ */
+import type { KeyObject } from 'node:crypto';
+import { fieldError } from '../errors.ts';
+import { compileTemplate } from '../expressions/compile.ts';
+import { ExpressionError } from '../expressions/expression-error.ts';
+import { evaluateMask } from '../expressions/mask.ts';
+import { stringifyJson } from '../json-text.ts';
+import { dataTerm } from './fingerprint.ts';
+import type { TokenDraft } from './token-draft.ts';
+
+/** Runs `work`; an expression's own error becomes a 400 at `path`. */
+export function expressionErrorsAt<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof ExpressionError) throw fieldError(path, error.message);
+    throw error;
+  }
+}
+
+/** The evaluated mask; `undefined` when nothing is left of it. */
+export function evaluateTokenMask({ mask, data }: Pick<TokenDraft, 'mask' | 'data'>): unknown {
+  return evaluateMask(mask, { data });
+}
+
+/** The default of generic tokens: its result may be as large as the data, so it is taken directly. */
+const WHOLE_DATA = '{{ data | stringify }}';
+
+/** The text that the fingerprint is made of. */
+export function evaluateFingerprint(
+  draft: Pick<TokenDraft, 'data' | 'metadata'>,
+  expression: string,
+): string {
+  if (expression === WHOLE_DATA) return textOf(draft.data);
+  return expressionErrorsAt('fingerprint_expression', () =>
+    textOf(compileTemplate(expression).evaluate({ data: draft.data, metadata: draft.metadata })),
+  );
+}
+
+/** The blind index terms of the search indexes; each must give one scalar that is not empty. */
+export function evaluateSearchTerms(
+  { search_indexes, data }: Pick<TokenDraft, 'search_indexes' | 'data'>,
+  searchKey: KeyObject,
+): Buffer[] {
+  return search_indexes.map((expression, index) => {
+    const path = `search_indexes.${index}`;
+    const value = expressionErrorsAt(path, () => compileTemplate(expression).evaluate({ data }));
+    if (value === null || value === undefined || value === '') {
+      throw fieldError(path, 'The expression yields nothing');
+    }
+    if (typeof value === 'object') {
+      throw fieldError(path, 'The expression must yield a single value');
+    }
+    return dataTerm(searchKey, String(value));
+  });
+}
+
+/** The id an expression yields. Aliases are random: each call may give another. */
+export function evaluateTokenId(expression: string, data: unknown): string {
+  const value = expressionErrorsAt('id', () => compileTemplate(expression).evaluate({ data }));
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw fieldError('id', 'The expression must yield a text');
+}
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : stringifyJson(value ?? null);

@@ -1,0 +1,73 @@
+/**
+ * Opens stored tokens and shapes what a caller sees of them: clear, masked or nothing, as the access
+ * decision says. A row that does not open was moved or changed: the alarm rises, nothing is shown.
+ */
+import type { Transform } from '../access/access-rules.ts';
+import { type DataKeys, openWith, type TenantKeys } from '../crypto/data-keys.ts';
+import { SealBrokenError } from '../crypto/envelope.ts';
+import { cvcLabel, type TokenPayload, tokenLabel, unpackPayload } from './sealed-payload.ts';
+import { tokenJson, withMember } from './token-json.ts';
+import type { TokenRow } from './token-row.ts';
+
+export interface TokenOpener {
+  /** What is sealed in the row. Throws `SealBrokenError` after raising the alarm. */
+  open(tenantId: string, row: TokenRow): TokenPayload | Promise<TokenPayload>;
+  /** The row's live cvc; `undefined` when it has none. */
+  openCvc(tenantId: string, row: TokenRow): string | undefined | Promise<string | undefined>;
+}
+
+/** `onBroken` counts values that did not open: the alarm of a moved or forged row. */
+export function createTokenOpener(dataKeys: DataKeys, onBroken: () => void): TokenOpener {
+  function alarmed<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof SealBrokenError) onBroken();
+      throw error;
+    }
+  }
+
+  /** Without an await when the keys are at hand, which is the hot path. */
+  function openSealed<T>(
+    tenantId: string,
+    sealed: Buffer,
+    label: Buffer,
+    read: (opened: Buffer) => T,
+  ): T | Promise<T> {
+    const keys: TenantKeys | undefined = dataKeys.cached(tenantId);
+    const opened = keys === undefined ? undefined : alarmed(() => openWith(keys, sealed, label));
+    if (opened !== undefined) return read(opened);
+    return dataKeys.open(tenantId, sealed, label).then(read, (error: unknown) =>
+      alarmed(() => {
+        throw error;
+      }),
+    );
+  }
+
+  return {
+    open: (tenantId, row) =>
+      openSealed(tenantId, row.sealed, tokenLabel(tenantId, row), unpackPayload),
+    openCvc(tenantId, row) {
+      if (row.cvc_sealed === null || row.cvc_due_at_ms === null) return undefined;
+      const label = cvcLabel(tenantId, row.id, row.cvc_due_at_ms);
+      return openSealed(tenantId, row.cvc_sealed, label, (opened) => opened.toString('utf8'));
+    },
+  };
+}
+
+/** The answer's JSON of a stored token under `transform`. Only a revealed one shows a live cvc. */
+export async function revealToken(
+  opener: TokenOpener,
+  tenantId: string,
+  row: TokenRow,
+  transform: Transform,
+): Promise<string> {
+  const opening = opener.open(tenantId, row);
+  const payload = opening instanceof Promise ? await opening : opening;
+  if (transform === 'redact') return tokenJson(tenantId, row, payload, undefined);
+  if (transform === 'mask') return tokenJson(tenantId, row, payload, payload.masked);
+  if (row.cvc_sealed === null) return tokenJson(tenantId, row, payload, payload.data);
+  const cvc = await opener.openCvc(tenantId, row);
+  const data = cvc === undefined ? payload.data : withMember(payload.data, 'cvc', `"${cvc}"`);
+  return tokenJson(tenantId, row, payload, data);
+}

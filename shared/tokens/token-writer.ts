@@ -1,0 +1,154 @@
+/**
+ * Stores new tokens, concurrent creates in one statement. The statement carries the configuration
+ * version each decision was made at, and writes nothing for a row whose version is no longer the
+ * tenant's: a revoked key creates nothing (design section 5).
+ */
+import { type Batcher, createBatcher } from '../postgres/batcher.ts';
+import { isRowError } from '../postgres/database-error.ts';
+import { milliseconds } from '../postgres/milliseconds.ts';
+import type { Queryable } from '../postgres/pool.ts';
+import { CVC_LIFETIME_MS, type SealedCvc } from './seal-cvc.ts';
+import type { EncodedToken } from './token-draft.ts';
+
+export interface TokenInsert {
+  tenant_id: string;
+  config_version: string;
+  token: EncodedToken;
+  cvc: SealedCvc | undefined;
+  created_by: string;
+}
+
+/**
+ * `stale`: another configuration version. `past`: `expires_at` is not in the future. `clock`: the
+ * cvc's due time was estimated more than a second off, take the time returned. `conflict`: the id is
+ * taken.
+ */
+export type InsertProblem = 'stale' | 'past' | 'clock' | 'conflict';
+
+export interface InsertResult {
+  problem: InsertProblem | null;
+  config_version: string | null;
+  created_at_ms: number | null;
+  now_ms: number;
+}
+
+export type TokenWriter = Batcher<TokenInsert, InsertResult>;
+
+/** How far a process' idea of the database's clock may be off before a cvc is sealed again. */
+const CLOCK_TOLERANCE_MS = 1_000;
+
+const INPUT = `
+  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[],
+    $7::text[], $8::text[], $9::text[], $10::bytea[], $11::float8[], $12::uuid[], $13::bytea[],
+    $14::float8[]) WITH ORDINALITY AS i (tenant_id, config_version, id, type, container, metadata,
+    search_indexes, fingerprint, fingerprint_expression, sealed, expires_at_ms, created_by,
+    cvc_sealed, cvc_due_at_ms, n)`;
+
+const OWN_TIME_MS = milliseconds('clock_now()');
+
+/**
+ * One statement and so one snapshot: gate, token, cvc, blind index terms and count deltas are
+ * written together or not at all. `MATERIALIZED` keeps the gate from being evaluated per use.
+ */
+export const INSERT_TOKENS = {
+  name: 'insert-tokens',
+  text: `
+    WITH input AS MATERIALIZED (${INPUT}),
+    gate AS MATERIALIZED (
+      SELECT i.n, t.config_version, CASE
+        WHEN t.id IS NULL OR t.config_version <> i.config_version THEN 'stale'
+        WHEN i.expires_at_ms <= ${OWN_TIME_MS} THEN 'past'
+        WHEN abs(i.cvc_due_at_ms - ${CVC_LIFETIME_MS} - ${OWN_TIME_MS}) > ${CLOCK_TOLERANCE_MS}
+          THEN 'clock'
+      END AS problem
+      FROM input i LEFT JOIN tenants t ON t.id = i.tenant_id
+    ),
+    inserted AS (
+      INSERT INTO tokens (tenant_id, id, type, container, metadata, search_indexes, fingerprint,
+        fingerprint_expression, sealed, expires_at, created_by, created_at)
+      SELECT i.tenant_id, i.id, i.type, i.container, i.metadata::json, i.search_indexes::json,
+        i.fingerprint, i.fingerprint_expression, i.sealed, to_timestamp(i.expires_at_ms / 1000),
+        i.created_by, date_trunc('milliseconds', clock_now())
+      FROM input i JOIN gate g ON g.n = i.n AND g.problem IS NULL
+      ON CONFLICT (tenant_id, id) DO NOTHING
+      RETURNING tenant_id, id, container, type, created_at
+    ),
+    cvcs AS (
+      INSERT INTO token_cvcs (tenant_id, token_id, sealed, due_at)
+      SELECT i.tenant_id, i.id, i.cvc_sealed, to_timestamp(i.cvc_due_at_ms / 1000)
+      FROM input i JOIN inserted t ON t.tenant_id = i.tenant_id AND t.id = i.id
+      WHERE i.cvc_sealed IS NOT NULL
+      ON CONFLICT (tenant_id, token_id)
+        DO UPDATE SET sealed = excluded.sealed, due_at = excluded.due_at
+    ),
+    terms AS (
+      INSERT INTO token_terms (tenant_id, token_id, hash)
+      SELECT i.tenant_id, i.id, x.hash
+      FROM unnest($15::int4[], $16::bytea[]) AS x (n, hash)
+      JOIN input i ON i.n = x.n
+      JOIN inserted t ON t.tenant_id = i.tenant_id AND t.id = i.id
+      ON CONFLICT DO NOTHING
+    ),
+    deltas AS (
+      INSERT INTO token_count_deltas (tenant_id, container, type, delta)
+      SELECT tenant_id, container, type, count(*) FROM inserted GROUP BY 1, 2, 3
+    )
+    SELECT i.n::int4 AS n, g.config_version, ${milliseconds('t.created_at')} AS created_at_ms,
+      ${OWN_TIME_MS} AS now_ms,
+      coalesce(g.problem, CASE WHEN t.id IS NULL THEN 'conflict' END) AS problem
+    FROM input i JOIN gate g ON g.n = i.n
+    LEFT JOIN inserted t ON t.tenant_id = i.tenant_id AND t.id = i.id`,
+};
+
+/** The statement's parameters, one array per column. */
+export function insertValues(inserts: TokenInsert[]): unknown[] {
+  const columns: unknown[][] = Array.from({ length: 14 }, () => []);
+  const termRows: number[] = [];
+  const termHashes: Buffer[] = [];
+  inserts.forEach((insert, index) => {
+    const { token, cvc } = insert;
+    [
+      insert.tenant_id,
+      insert.config_version,
+      token.id,
+      token.type,
+      token.container,
+      token.metadata,
+      token.search_indexes,
+      token.fingerprint,
+      token.fingerprint_expression,
+      token.sealed,
+      token.expires_at_ms,
+      insert.created_by,
+      cvc?.sealed ?? null,
+      cvc?.due_at_ms ?? null,
+    ].forEach((value, column) => {
+      columns[column]?.push(value);
+    });
+    for (const hash of token.terms) {
+      termRows.push(index + 1);
+      termHashes.push(hash);
+    }
+  });
+  return [...columns, termRows, termHashes];
+}
+
+/** Inserts in one statement. Two inserts of one call must not have the same tenant and id. */
+export async function insertTokens(db: Queryable, inserts: TokenInsert[]): Promise<InsertResult[]> {
+  const { rows } = await db.query<InsertResult & { n: number }>({
+    ...INSERT_TOKENS,
+    values: insertValues(inserts),
+  });
+  const results = new Array<InsertResult>(inserts.length);
+  for (const { n, ...result } of rows) results[n - 1] = result;
+  return results;
+}
+
+export function createTokenWriter(db: Queryable, onBatch?: (rows: number) => void): TokenWriter {
+  return createBatcher<TokenInsert, InsertResult>({
+    run: (inserts) => insertTokens(db, inserts),
+    identity: (insert) => `${insert.tenant_id}/${insert.token.id}`,
+    isolates: isRowError,
+    ...(onBatch === undefined ? {} : { onBatch }),
+  });
+}

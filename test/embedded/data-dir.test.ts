@@ -1,0 +1,146 @@
+import * as fs from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import {
+  createDataDir,
+  type DataDir,
+  DataDirBusyError,
+  lockDataDir,
+} from '../../embedded/data-dir.ts';
+import { createLocalKek, readLocalKek } from '../../embedded/local-kek.ts';
+import { ownIdentity, processStart } from '../../embedded/process-identity.ts';
+
+const { chmod, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } = fs;
+
+let root: string;
+let dataDir: DataDir;
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'sallyport-data-dir-'));
+  dataDir = await createDataDir(join(root, 'data'));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+async function modeOf(path: string): Promise<number> {
+  return (await stat(path)).mode & 0o777;
+}
+
+async function busyOf(attempt: Promise<unknown>): Promise<DataDirBusyError> {
+  const error: unknown = await attempt.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).to.be.instanceOf(DataDirBusyError);
+  return error as DataDirBusyError;
+}
+
+describe('createDataDir', () => {
+  it('makes a directory for its owner alone', async () => {
+    expect(await modeOf(dataDir.path)).to.equal(0o700);
+  });
+
+  it('closes one that stood open', async () => {
+    await chmod(dataDir.path, 0o755);
+    await createDataDir(dataDir.path);
+    expect(await modeOf(dataDir.path)).to.equal(0o700);
+  });
+});
+
+describe('lockDataDir', () => {
+  it('lets one owner in and names it to the next', async () => {
+    const lock = await lockDataDir(dataDir);
+    const busy = await busyOf(lockDataDir(dataDir));
+    expect(busy.message).to.contain(String(process.pid));
+    await lock.release();
+    await (await lockDataDir(dataDir)).release();
+    expect(await readdir(dataDir.path)).to.deep.equal([]);
+  });
+
+  it('takes over from an owner that is gone', async () => {
+    await writeLock({ pid: 2 ** 22 + 1, started: '1' });
+    await (await lockDataDir(dataDir)).release();
+  });
+
+  it('takes over when the process id belongs to another process by now', async () => {
+    await writeLock({ started: `${processStart(process.pid)}0` });
+    await (await lockDataDir(dataDir)).release();
+  });
+
+  it('takes over a lock that a power failure cut short', async () => {
+    await writeFile(dataDir.lock, '{"pid":12');
+    await (await lockDataDir(dataDir)).release();
+  });
+
+  it('lets exactly one of many take over', async () => {
+    await writeLock({ pid: 2 ** 22 + 1, started: '1' });
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 20 }, () => lockDataDir(dataDir)),
+    );
+    const locks = attempts.filter((attempt) => attempt.status === 'fulfilled');
+    expect(locks).to.have.length(1);
+    await locks[0]?.value.release();
+  });
+
+  it('takes over when another take-over was interrupted long ago', async () => {
+    await writeLock({ pid: 2 ** 22 + 1, started: '1' });
+    await writeFile(`${dataDir.lock}.takeover`, '');
+    await busyOf(lockDataDir(dataDir));
+    await utimes(`${dataDir.lock}.takeover`, new Date(0), new Date(0));
+    await (await lockDataDir(dataDir)).release();
+  });
+
+  it('takes over from another container when that one has long been silent', async () => {
+    await writeLock({ scope: 'another boot pid:[1]' });
+    await utimes(dataDir.lock, new Date(0), new Date(0));
+    await (await lockDataDir(dataDir)).release();
+  });
+
+  it('does not take over from another container that shows signs of life', async () => {
+    await writeLock({ scope: 'another boot pid:[1]' });
+    const now = () => utimes(dataDir.lock, new Date(), new Date());
+    const touching = setInterval(now, 200);
+    await busyOf(lockDataDir(dataDir)).finally(() => clearInterval(touching));
+  });
+
+  it('notices that the directory was taken, and leaves the new lock alone', async () => {
+    const lock = await lockDataDir(dataDir);
+    await writeLock({});
+    await lock.lost;
+    await lock.release();
+    expect(JSON.parse(await readFile(dataDir.lock, 'utf8'))).to.include({ nonce: 'other' });
+  });
+
+  async function writeLock(changes: object): Promise<void> {
+    await writeFile(dataDir.lock, JSON.stringify({ ...ownIdentity(), nonce: 'other', ...changes }));
+  }
+});
+
+describe('the local key file', () => {
+  it('is made once, for its owner alone, and read back', async () => {
+    expect(await readLocalKek(dataDir)).to.equal(undefined);
+    const kek = await createLocalKek(dataDir);
+    expect(Buffer.from(kek, 'base64')).to.have.length(32);
+    expect(await readLocalKek(dataDir)).to.equal(kek);
+    expect(await modeOf(dataDir.kek)).to.equal(0o600);
+    expect(await readdir(dataDir.path)).to.deep.equal(['kek']);
+  });
+
+  it('is never overwritten, not even by many at once', async () => {
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 8 }, () => createLocalKek(dataDir)),
+    );
+    const made = attempts.filter((attempt) => attempt.status === 'fulfilled');
+    expect(made).to.have.length(1);
+    expect(await readLocalKek(dataDir)).to.equal(made[0]?.value);
+  });
+
+  it('stops the start when it is damaged, and does not show what it holds', async () => {
+    await writeFile(dataDir.kek, 'half a secret');
+    const error = await readLocalKek(dataDir).catch((reason: Error) => reason);
+    expect(error).to.be.instanceOf(Error);
+    expect((error as Error).message)
+      .to.contain(dataDir.kek)
+      .and.not.contain('half a secret');
+  });
+});

@@ -1,0 +1,66 @@
+/**
+ * Runs every test (or the files given as arguments) on one embedded Postgres. The last line is
+ * `N passed, N failed`, counted as the results come in; the exit code is 0 only when nothing failed.
+ */
+import { fork } from 'node:child_process';
+import { createRequire } from 'node:module';
+import type { CountMessage } from './support/counting-reporter.ts';
+import { stopTestServer, TEST_SERVER_VARIABLE, testServer } from './support/test-server.ts';
+
+/** A run that has reported its end but does not end has leaked a socket, a timer or a process. */
+const LINGER_MS = 10_000;
+const ALL_TESTS = 'test/**/*.test.ts';
+
+interface Outcome {
+  passed: number;
+  failed: number;
+  pending: number;
+}
+
+async function runMocha(files: string[], environment: NodeJS.ProcessEnv): Promise<Outcome> {
+  const outcome: Outcome = { passed: 0, failed: 0, pending: 0 };
+  const mocha = createRequire(import.meta.url).resolve('mocha/bin/mocha.js');
+  const reporter = new URL('./support/counting-reporter.ts', import.meta.url).pathname;
+  const child = fork(mocha, ['--reporter', reporter, ...files], { env: environment });
+  const interrupt = (signal: NodeJS.Signals): void => void child.kill(signal);
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  let linger: NodeJS.Timeout | undefined;
+  child.on('message', ({ type }: CountMessage) => {
+    if (type !== 'end') outcome[type] += 1;
+    else {
+      linger = setTimeout(() => {
+        process.stderr.write('The tests are done but their process does not end: a leak.\n');
+        child.kill('SIGKILL');
+      }, LINGER_MS);
+    }
+  });
+  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
+  clearTimeout(linger);
+  // Died, leaked, or a file that could not be loaded: a failure, though no test says so.
+  if (code !== 0 && outcome.failed === 0) outcome.failed = 1;
+  if (outcome.passed === 0 && outcome.failed === 0) outcome.failed = 1;
+  return outcome;
+}
+
+async function runAll(files: string[]): Promise<Outcome> {
+  try {
+    const server = await testServer();
+    return await runMocha(files, {
+      ...process.env,
+      NODE_ENV: 'test',
+      [TEST_SERVER_VARIABLE]: JSON.stringify(server),
+    });
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.stack : 'unknown error'}\n`);
+    return { passed: 0, failed: 1, pending: 0 };
+  } finally {
+    await stopTestServer();
+  }
+}
+
+const files = process.argv.slice(2);
+const outcome = await runAll(files.length === 0 ? [ALL_TESTS] : files);
+if (outcome.pending > 0) process.stdout.write(`${outcome.pending} skipped (reasons above)\n`);
+process.stdout.write(`${outcome.passed} passed, ${outcome.failed} failed\n`);
+process.exitCode = outcome.failed === 0 ? 0 : 1;

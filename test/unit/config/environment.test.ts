@@ -1,0 +1,173 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { expect } from 'chai';
+import {
+  childEnvironment,
+  describeEnvironment,
+  EnvironmentError,
+  readEnvironment,
+} from '../../../config/environment.ts';
+import { generateApiKey } from '../../../shared/api-keys.ts';
+
+const KEK = Buffer.alloc(32, 7).toString('base64');
+
+describe('readEnvironment', () => {
+  it('has a default for everything that needs one', () => {
+    expect(readEnvironment({})).to.deep.include({
+      port: 3000,
+      controlPlanePort: 3001,
+      metricsPort: undefined,
+      trustedProxyHops: 0,
+      dataDir: resolve('.sallyport'),
+      databaseUrl: undefined,
+      databasePoolMax: 16,
+      redisUrl: undefined,
+      kek: undefined,
+      bootstrapKey: undefined,
+      logLevel: 'info',
+    });
+  });
+
+  it('reads given values, and takes an empty one as unset', () => {
+    const environment = readEnvironment({
+      PORT: '0',
+      DATABASE_URL: 'postgres://role:secret@localhost/db?host=%2Ftmp',
+      REDIS_URL: '',
+      SALLYPORT_KEK: KEK,
+    });
+    expect(environment.port).to.equal(0);
+    expect(environment.databaseUrl).to.equal('postgres://role:secret@localhost/db?host=%2Ftmp');
+    expect(environment.redisUrl).to.equal(undefined);
+    expect(environment.kek).to.equal(KEK);
+  });
+
+  it('accepts a database URL without a host, as libpq does', () => {
+    const url = 'postgres://role:secret@/db?host=/tmp';
+    expect(readEnvironment({ DATABASE_URL: url }).databaseUrl).to.equal(url);
+  });
+
+  const bad: Record<string, string[]> = {
+    PORT: ['65536', '-1', '80 ', '0x50', '3000.5', '1e3', 'http', '٣٠٠٠'],
+    TRUSTED_PROXY_HOPS: ['-1', '17', 'all'],
+    DATABASE_POOL_MAX: ['0', '2', '1001', '16;'],
+    DATABASE_URL: ['mysql://secret@h/db', 'secret', 'postgres:secret', 'host=secret'],
+    REDIS_URL: ['http://secret@h', 'localhost:6379'],
+    SALLYPORT_KEK: [`${KEK.slice(0, -2)}==`, KEK.slice(1), 'secret', `${KEK}${KEK}`],
+    SALLYPORT_BOOTSTRAP_KEY: ['key_secret', 'secret', `${generateApiKey()}1`],
+    LOG_LEVEL: ['INFO', 'verbose'],
+  };
+  for (const [name, values] of Object.entries(bad)) {
+    it(`refuses a bad ${name}, naming it and not its value`, () => {
+      for (const value of values) {
+        const message = failureOf({ [name]: value });
+        expect(message).to.match(new RegExp(`^${name} must be `));
+        expect(message).not.to.contain('\n');
+        expect(message).not.to.contain('secret');
+        if (value.length > 4) expect(message).not.to.contain(value);
+      }
+    });
+  }
+
+  it('refuses a SALLYPORT_ variable it does not know, such as a misspelt one', () => {
+    expect(failureOf({ SALLYPORT_KEKS: 'secret' })).to.match(/^SALLYPORT_KEKS is not a setting/);
+  });
+
+  it('lets pass what Kubernetes sets for a Service named sallyport', () => {
+    readEnvironment({
+      SALLYPORT_SERVICE_HOST: '10.0.0.1',
+      SALLYPORT_SERVICE_PORT: '3000',
+      SALLYPORT_SERVICE_PORT_HTTP: '3000',
+      SALLYPORT_PORT: 'tcp://10.0.0.1:3000',
+      SALLYPORT_PORT_3000_TCP: 'tcp://10.0.0.1:3000',
+      SALLYPORT_PORT_3000_TCP_ADDR: '10.0.0.1',
+      SALLYPORT_METRICS_SERVICE_HOST: '10.0.0.2',
+    });
+  });
+
+  it('refuses half a TLS pair', () => {
+    expect(failureOf({ TLS_CERT_FILE: '/a' })).to.contain('TLS_KEY_FILE');
+    expect(failureOf({ TLS_KEY_FILE: '/a' })).to.contain('TLS_CERT_FILE');
+  });
+
+  it('refuses a clock offset outside of tests', () => {
+    const offset = { SALLYPORT_TEST_CLOCK_OFFSET: '-3600' };
+    expect(failureOf(offset)).to.contain('SALLYPORT_TEST_CLOCK_OFFSET');
+    expect(failureOf({ ...offset, NODE_ENV: 'production' })).to.contain('NODE_ENV');
+    expect(readEnvironment({ ...offset, NODE_ENV: 'test' }).testClockOffsetSeconds).to.equal(-3600);
+  });
+});
+
+describe('the _FILE twin of a secret', () => {
+  let directory: string;
+  before(() => {
+    directory = mkdtempSync(join(tmpdir(), 'sallyport-environment-'));
+  });
+  after(() => rmSync(directory, { recursive: true }));
+
+  it('is read without its last line break', () => {
+    const file = join(directory, 'kek');
+    writeFileSync(file, `${KEK}\n`);
+    expect(readEnvironment({ SALLYPORT_KEK_FILE: file }).kek).to.equal(KEK);
+  });
+
+  it('names itself, not the content, when it is missing, empty or wrong', () => {
+    const missing = failureOf({ SALLYPORT_KEK_FILE: join(directory, 'missing') });
+    expect(missing).to.match(/^SALLYPORT_KEK_FILE .*ENOENT/);
+    const empty = join(directory, 'empty');
+    writeFileSync(empty, '\n');
+    expect(failureOf({ DATABASE_URL_FILE: empty })).to.contain('DATABASE_URL_FILE');
+    const wrong = join(directory, 'wrong');
+    writeFileSync(wrong, 'a secret that is no key');
+    expect(failureOf({ SALLYPORT_BOOTSTRAP_KEY_FILE: wrong })).not.to.contain('a secret');
+  });
+
+  it('gives way to nothing: both at once are refused', () => {
+    expect(failureOf({ SALLYPORT_KEK: KEK, SALLYPORT_KEK_FILE: '/x' })).to.contain('not both');
+  });
+
+  it('exists for secrets only', () => {
+    expect(readEnvironment({ PORT_FILE: '/nowhere' }).port).to.equal(3000);
+  });
+});
+
+describe('childEnvironment', () => {
+  it('hands down what was inherited and exactly the given settings', () => {
+    const source = {
+      PATH: '/bin',
+      NODE_ENV: 'test',
+      PORT: '3000',
+      SALLYPORT_BOOTSTRAP_KEY: 'inherited',
+      SALLYPORT_KEK_FILE: '/kek',
+    };
+    const settings = readEnvironment({
+      PORT: '4000',
+      SALLYPORT_KEK: KEK,
+      NODE_ENV: 'test',
+      SALLYPORT_TEST_CLOCK_OFFSET: '60',
+    });
+    const child = childEnvironment(source, settings);
+    expect(child).to.deep.include({ PATH: '/bin', PORT: '4000', SALLYPORT_KEK: KEK });
+    expect(child).not.to.have.any.keys('SALLYPORT_BOOTSTRAP_KEY', 'SALLYPORT_KEK_FILE');
+    expect(readEnvironment(child)).to.deep.equal(settings);
+  });
+});
+
+describe('describeEnvironment', () => {
+  it('has one row per variable, with a text that says more than the name', () => {
+    const rows = describeEnvironment();
+    expect(rows.map((row) => row.name)).to.include.members(['PORT', 'SALLYPORT_KEK, …_FILE']);
+    for (const row of rows) expect(row.text.length).to.be.greaterThan(20);
+  });
+});
+
+/** The one line that a start with these variables would end with. */
+function failureOf(source: NodeJS.ProcessEnv): string {
+  try {
+    readEnvironment(source);
+  } catch (error) {
+    expect(error).to.be.instanceOf(EnvironmentError);
+    return (error as EnvironmentError).message;
+  }
+  throw new Error('the environment was accepted');
+}
