@@ -6,6 +6,7 @@ import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import { createInstallation } from '../shared/crypto/installation.ts';
 import type { KeyEncryption } from '../shared/crypto/local-key.ts';
+import { ADVISORY_LOCKS } from '../shared/postgres/advisory-locks.ts';
 import * as tenants from './migrations/0001-tenants.ts';
 import * as applications from './migrations/0002-applications.ts';
 import * as tokens from './migrations/0003-tokens.ts';
@@ -20,9 +21,6 @@ const MIGRATIONS: Migration[] = [
   { name: '0002-applications', up: applications.up },
   { name: '0003-tokens', up: tokens.up },
 ];
-
-/** Any number works; it only has to be ours alone within the database. */
-const MIGRATION_LOCK = 7_255_914_001;
 
 const SOURCE: Knex.MigrationSource<Migration> = {
   getMigrations: async () => MIGRATIONS,
@@ -42,7 +40,7 @@ export async function migrate(connectionString: string, kek: KeyEncryption): Pro
   await guard.connect();
   const knex = knexModule({ client: 'pg', connection: connectionString, pool: { min: 0, max: 1 } });
   try {
-    await guard.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await guard.query('SELECT pg_advisory_lock($1)', [ADVISORY_LOCKS.migrate]);
     const config: Knex.MigratorConfig = { migrationSource: SOURCE, tableName: 'migrations' };
     await knex.migrate.forceFreeMigrationsLock(config);
     const [, ran] = (await knex.migrate.latest(config)) as [number, string[]];

@@ -49,6 +49,7 @@ export function successStatus(operation: Operation): number {
 export type BodyOf<O extends Operation> = O['body'] extends TSchema ? Static<O['body']> : undefined;
 
 /** Type of the success's body; `undefined` for a success without one. */
-export type AnswerOf<O extends Operation> = Success<O> extends TSchema ? Static<Success<O>> : undefined;
+export type AnswerOf<O extends Operation> =
+  Success<O> extends TSchema ? Static<Success<O>> : undefined;
 
 type Success<O extends Operation> = O['responses'][keyof O['responses'] & (200 | 201 | 202 | 204)];

@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import { ExpressionError } from './expression-error.ts';
 import { compileCall, compileValue, type Scope } from './filter-call.ts';
-import { CACHE_ENTRIES_MAX, CACHE_SOURCE_MAX } from './limits.ts';
+import { CACHE_ENTRIES_MAX, CACHE_SOURCE_MAX, SOURCE_MAX } from './limits.ts';
 import { Meter } from './meter.ts';
 import { type Expression, parseTemplate } from './parser.ts';
 import { isBytes, jsonLength, jsonText, toText } from './values.ts';
@@ -23,7 +23,7 @@ export interface Template {
 
 interface CompiledTemplate extends Template {
   /** See ParsedTemplate; such a template must not be evaluated. */
-  readonly trailing_at: number | undefined;
+  readonly trailingAt: number | undefined;
 }
 
 type Evaluate = (scope: Scope, meter: Meter) => unknown;
@@ -42,8 +42,8 @@ export function hasExpression(source: string): boolean {
 /** Throws ExpressionError for a source that is not of the language. */
 export function compileTemplate(source: string): Template {
   const template = compiled(source);
-  if (template.trailing_at !== undefined) {
-    throw new ExpressionError('Expected "|" or "}}"', { position: template.trailing_at });
+  if (template.trailingAt !== undefined) {
+    throw new ExpressionError('Expected "|" or "}}"', { position: template.trailingAt });
   }
   return template;
 }
@@ -54,20 +54,21 @@ export function compileTemplate(source: string): Template {
  */
 export function compileMaskLeaf(source: string): Template | undefined {
   const template = compiled(source);
-  return template.trailing_at === undefined ? template : undefined;
+  return template.trailingAt === undefined ? template : undefined;
 }
 
 function compiled(source: string): CompiledTemplate {
-  const known = cache.get(source);
+  // Longer texts cannot be in the cache; looking would only hash them.
+  const known = source.length > SOURCE_MAX ? undefined : cache.get(source);
   if (known !== undefined) return known;
   if (!hasExpression(source)) {
-    return { hasExpressions: false, trailing_at: undefined, evaluate: () => source };
+    return { hasExpressions: false, trailingAt: undefined, evaluate: () => source };
   }
-  const { parts, trailing_at } = parseTemplate(source);
+  const { parts, trailingAt } = parseTemplate(source);
   const evaluate = compileParts(parts);
   const template: CompiledTemplate = {
     hasExpressions: true,
-    trailing_at,
+    trailingAt,
     evaluate: (scope, meter = new Meter()) => evaluate(scope, meter),
   };
   cache.set(source, template);
@@ -102,7 +103,7 @@ function emitValue(value: unknown, meter: Meter): unknown {
 }
 
 function emitJson(value: unknown, meter: Meter): void {
-  const length = jsonLength(value, meter.output_left);
+  const length = jsonLength(value, meter.outputLeft);
   meter.reserve(length);
   meter.emit(length);
 }

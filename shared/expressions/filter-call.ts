@@ -26,7 +26,10 @@ export function compileValue(value: Value): (scope: Scope) => unknown {
   return (scope) => read(readMember(scope, head));
 }
 
-/** Throws ExpressionError. Literal arguments are bound now, others at each evaluation. Errors carry the filter's position. */
+/**
+ * Literal arguments are bound now, others at each evaluation. Throws ExpressionError for an unknown
+ * filter, wrong arguments or a filter in the wrong place.
+ */
 export function compileCall(call: FilterCall, isLast: boolean): Apply {
   const { position } = call;
   try {

@@ -8,36 +8,36 @@ import { OUTPUT_MAX, WORK_MIN, WORK_PER_OUTPUT } from './limits.ts';
 /** One meter may serve several evaluations that share a limit, such as the leaves of a mask. */
 export class Meter {
   /** Units of output that are left for all results together; also the bound of one value. */
-  output_left: number;
-  work_left: number;
+  outputLeft: number;
+  workLeft: number;
 
-  /** `output_max` in UTF-16 units of text (or list items). */
-  constructor(output_max: number = OUTPUT_MAX) {
-    this.output_left = output_max;
-    this.work_left = Math.max(WORK_MIN, output_max * WORK_PER_OUTPUT);
+  /** `outputMax` in UTF-16 units of text (or list items). */
+  constructor(outputMax: number = OUTPUT_MAX) {
+    this.outputLeft = outputMax;
+    this.workLeft = Math.max(WORK_MIN, outputMax * WORK_PER_OUTPUT);
   }
 
   /** Counts `units` of reading; throws when the evaluation has done too much. */
   work(units: number): void {
-    this.work_left -= units;
-    if (this.work_left < 0) throw new ExpressionError('The expression needs too much work');
+    this.workLeft -= units;
+    if (this.workLeft < 0) throw new ExpressionError('The expression needs too much work');
   }
 
   /** Asks for an intermediate value of `units`, before it is made. */
   reserve(units: number): void {
     // Counted even when refused: measuring the value has cost something.
-    this.work(Math.min(units, this.output_left));
-    if (units > this.output_left) throw new ExpressionError('The result is too long');
+    this.work(Math.min(units, this.outputLeft));
+    if (units > this.outputLeft) throw new ExpressionError('The result is too long');
   }
 
   /** Counts `units` of final output. */
   emit(units: number): void {
-    if (units > this.output_left) throw new ExpressionError('The result is too long');
-    this.output_left -= units;
+    if (units > this.outputLeft) throw new ExpressionError('The result is too long');
+    this.outputLeft -= units;
   }
 
   /** True when nothing further can succeed, so that a caller need not try. */
   get exhausted(): boolean {
-    return this.work_left <= 0 || this.output_left <= 0;
+    return this.workLeft <= 0 || this.outputLeft <= 0;
   }
 }

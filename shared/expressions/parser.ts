@@ -34,7 +34,7 @@ export interface ParsedTemplate {
    * Where text follows a valid path without a `|` between (`{{ data.number, reveal_last: 4 }}`), or
    * undefined. Such a template is an error everywhere but in a mask, and must never be evaluated.
    */
-  readonly trailing_at: number | undefined;
+  readonly trailingAt: number | undefined;
 }
 
 const KEYWORDS: ReadonlyMap<string, boolean | null> = new Map([
@@ -60,7 +60,7 @@ export function parseTemplate(source: string): ParsedTemplate {
     }
     return { value, filters: readFilters(reader) };
   });
-  return { parts, trailing_at: trailingAt };
+  return { parts, trailingAt };
 }
 
 function isTrailing(token: Token): boolean {

@@ -57,6 +57,6 @@ export function jsonLength(value: unknown, max: number): number {
 
 /** Compact JSON of an object or list; refuses before it prints when that would be too long. */
 export function jsonText(value: unknown, meter: Meter): string {
-  meter.reserve(jsonLength(value, meter.output_left));
+  meter.reserve(jsonLength(value, meter.outputLeft));
   return stringifyJson(value);
 }

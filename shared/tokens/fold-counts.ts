@@ -4,13 +4,12 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../observability/logger.ts';
+import { ADVISORY_LOCKS } from '../postgres/advisory-locks.ts';
 import type { Queryable } from '../postgres/pool.ts';
 
 /** Deltas folded by one statement: some 20 ms of work, well below the statement timeout. */
 const DELTAS_MAX = 2_000;
 const PAUSE_MS = 1_000;
-/** Any number works; it only has to be ours alone within the database. */
-const FOLD_LOCK = 7_255_914_002;
 
 /** Returns how many deltas were folded; 0 also when another process is at it. */
 export async function foldCounts(db: Queryable): Promise<number> {
@@ -30,7 +29,7 @@ export async function foldCounts(db: Queryable): Promise<number> {
           DO UPDATE SET count = token_counts.count + excluded.count
       )
       SELECT count(*)::int4 AS folded FROM folded`,
-    values: [FOLD_LOCK, DELTAS_MAX],
+    values: [ADVISORY_LOCKS.fold_token_counts, DELTAS_MAX],
   });
   return rows[0]?.folded ?? 0;
 }

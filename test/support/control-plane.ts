@@ -1,6 +1,10 @@
 /** A control plane of its own over real HTTP, with a tenant and its management key, for one test file. */
-import { createControlPlane, type RunningControlPlane } from '../../control-plane/create-control-plane.ts';
+
 import { createManagementApplication } from '../../control-plane/applications/create-application.ts';
+import {
+  createControlPlane,
+  type RunningControlPlane,
+} from '../../control-plane/create-control-plane.ts';
 import { createTenant } from '../../control-plane/tenants/create-tenant.ts';
 import { type Installation, loadInstallation } from '../../shared/crypto/installation.ts';
 import { localKeyEncryption } from '../../shared/crypto/local-key.ts';
@@ -77,12 +81,4 @@ function createTestTenant(
     const made = await createManagementApplication(client, installation, id, { name: 'Root' });
     return { id, managementApplicationId: made.application.id, managementKey: made.key };
   });
-}
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-  // biome-ignore: placeholder
-  readonly body: unknown;
 }

@@ -105,7 +105,8 @@ describe('json filter', () => {
     refuses(`$${'[*,*]'.repeat(40)}`, JSON.parse('['.repeat(60) + ']'.repeat(60)));
     refuses(`$${'[0,0]'.repeat(40)}`, JSON.parse('['.repeat(60) + ']'.repeat(60)));
     refuses(`$${'..*'.repeat(30)}`, JSON.parse('['.repeat(60) + ']'.repeat(60)));
-    refuses('$..[?@..[?@..[?@..[?@.none]]]]', nested);
+    const chain: unknown = JSON.parse(`${'{"a":'.repeat(60)}1${'}'.repeat(60)}`);
+    refuses('$..[?@..[?@..[?@..[?@..[?@.none]]]]]', chain);
     refuses('$.a[?count($..[?count($..*) > 1]) > 1]', nested);
     refuses('$[?$.a == $.b]', { ...Object.fromEntries(texts.entries()), a: texts, b: [...texts] });
     refuses(

@@ -16,13 +16,13 @@ import { evaluate, problemOf } from './evaluate.ts';
 /** Work that an evaluation has done; what it would cost without a limit shows as a refusal. */
 function workOf(source: string, data: unknown): number {
   const meter = new Meter();
-  const before = meter.work_left;
+  const before = meter.workLeft;
   try {
     compileTemplate(source).evaluate({ data }, meter);
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
   }
-  return before - meter.work_left;
+  return before - meter.workLeft;
 }
 
 describe('limits of expressions', () => {

@@ -111,6 +111,16 @@ const SHARED: [string, fc.Arbitrary<unknown>, fc.Arbitrary<unknown>?, fc.Arbitra
 ];
 
 describe('standard Liquid filters', () => {
+  const zone = process.env.TZ;
+  // liquidjs shifts by the local offset, and is wrong where that offset has changed.
+  before(() => {
+    process.env.TZ = 'UTC';
+  });
+  after(() => {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  });
+
   for (const [call, v, p = fc.constant(null), q = fc.constant(null)] of SHARED) {
     it(`{{ v | ${call} }} as liquidjs does`, () => {
       fc.assert(
@@ -143,6 +153,8 @@ describe('standard Liquid filters', () => {
     ["sort: 'a.b'", [{ a: { b: 2 } }, { a: { b: 1 } }], [{ a: { b: 1 } }, { a: { b: 2 } }]],
     ["where: 'a', nil", [{ a: null }, { a: 1 }], [{ a: null }]],
     ['uniq', [1, '1', 1], [1, '1']],
+    ['strip_html', 'a<script>x</script>b<!-- c -->d<style>y</style><p>e</p><f', 'abde<f'],
+    ['escape_once', '<&lt;', '&lt;&lt;'],
     ['round: 2', 1.005, 1.01],
     ['plus: 1', '2.5', 3.5],
     ['base64_url_safe_encode', 'a?>', 'YT8-'],
@@ -205,4 +217,12 @@ describe('standard Liquid filters', () => {
       expect(problemOf(`{{ data | ${call} }}`, data)).to.be.instanceOf(ExpressionError);
     });
   }
+
+  it('prints dates in UTC in every time zone of the server', () => {
+    for (const name of ['Asia/Kolkata', 'America/New_York', 'UTC']) {
+      process.env.TZ = name;
+      expect(evaluate("{{ 1710054000 | date: '%F %T %Z' }}")).to.equal('2024-03-10 07:00:00 UTC');
+      expect(evaluate("{{ data | date: '%F %T' }}", '2024-03-10')).to.equal('2024-03-10 00:00:00');
+    }
+  });
 });

@@ -1,0 +1,14 @@
+/** What is known of a request as it passes through: for its answer, its log line and its metrics. */
+import type { ParameterizedContext } from 'koa';
+import type { Operation } from '../shared/api/operation.ts';
+import type { Caller } from './authenticate.ts';
+
+export interface RequestState {
+  traceId: string;
+  /** Set once a route is found. */
+  operation?: Operation;
+  /** Set once the key is known. */
+  caller?: Caller;
+}
+
+export type RequestContext = ParameterizedContext<RequestState>;

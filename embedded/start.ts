@@ -1,0 +1,86 @@
+/**
+ * `npm start`: everything in one place, until a signal. The first SIGTERM or SIGINT drains and ends
+ * with 0, a second one ends at once. Only the welcome and the ready line go to stdout.
+ */
+import { type Environment, readEnvironment } from '../config/environment.ts';
+import { createLogger, type Logger } from '../shared/observability/logger.ts';
+import { type FirstStart, type Part, startAllInOne } from './all-in-one.ts';
+import { failureLine } from './failure-line.ts';
+import { firstStepsText, type ManagementKey, newVaultText, readyText } from './welcome.ts';
+
+/** One press of Ctrl-C often arrives twice: from the terminal, and passed on by npm. */
+const SAME_SIGNAL_MS = 250;
+
+/** Runs Sallyport with these variables; settles with the exit code when all of it has ended. */
+export async function start(source: NodeJS.ProcessEnv): Promise<number> {
+  const parts: Part[] = [];
+  const signalled = onFirstSignal(parts);
+  let code = 0;
+  try {
+    const environment = readEnvironment(source);
+    const log = createLogger('sallyport', environment.logLevel);
+    code = await runUntil(signalled, environment, source, parts, log);
+  } catch (error) {
+    process.stderr.write(`Sallyport did not start: ${failureLine(error)}\n`);
+    code = 1;
+  }
+  return (await stopAll(parts)) ? code : 1;
+}
+
+async function runUntil(
+  signalled: Promise<NodeJS.Signals>,
+  environment: Environment,
+  inherited: NodeJS.ProcessEnv,
+  parts: Part[],
+  log: Logger,
+): Promise<number> {
+  let managementKey: ManagementKey | undefined;
+  const onFirstStart = ({ managementKey: generated, kekFile }: FirstStart): void => {
+    managementKey =
+      generated === undefined ? { variable: 'SALLYPORT_BOOTSTRAP_KEY' } : { generated };
+    process.stdout.write(newVaultText(managementKey, kekFile));
+  };
+  const running = await startAllInOne({ environment, inherited, log, parts, onFirstStart });
+  const { baseUrl, lost } = running;
+  const firstSteps = managementKey === undefined ? '' : firstStepsText(baseUrl, managementKey);
+  process.stdout.write(firstSteps + readyText(baseUrl));
+  log.info({ port: running.metricsPort }, 'metrics');
+
+  const never = new Promise<void>(() => undefined);
+  const signal = await Promise.race([signalled, lost ?? never]);
+  if (signal === undefined) {
+    log.fatal('another process has taken DATA_DIR, or it was removed: stopping');
+    return 1;
+  }
+  log.info({ signal }, 'stopping');
+  return 0;
+}
+
+function onFirstSignal(parts: Part[]): Promise<NodeJS.Signals> {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
+  let first: number | undefined;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    const now = performance.now();
+    first ??= now;
+    resolve(signal);
+    if (now === first || now - first < SAME_SIGNAL_MS) return;
+    for (const part of parts.toReversed()) part.kill();
+    process.exit(1);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal);
+  return promise;
+}
+
+/** Ends the parts, last first; one that fails does not keep the others from ending. */
+async function stopAll(parts: Part[]): Promise<boolean> {
+  let clean = true;
+  for (const part of parts.toReversed()) {
+    await part.stop().catch((error: unknown) => {
+      clean = false;
+      process.stderr.write(`Sallyport did not stop cleanly: ${failureLine(error)}\n`);
+    });
+  }
+  return clean;
+}
+
+if (import.meta.main) process.exit(await start(process.env));
