@@ -1,0 +1,207 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { startTestControlPlane, type TestControlPlane } from '../../support/control-plane.ts';
+import { call } from '../../support/http-call.ts';
+
+const MAIN = fileURLToPath(new URL('../../../control-plane/main.ts', import.meta.url));
+
+interface Report {
+  type: string;
+  port: number;
+  id: number;
+  ready: boolean;
+  problems: string[];
+  metrics: { name: string; values: { labels: Record<string, string>; value: number }[] }[];
+}
+
+describe('the process of the control plane', () => {
+  let server: TestControlPlane;
+  let child: ChildProcess | undefined;
+  let output: string;
+
+  before(async () => {
+    server = await startTestControlPlane();
+  });
+  after(() => server.stop());
+  afterEach(async () => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  });
+
+  function launch(settings: NodeJS.ProcessEnv = {}): ChildProcess {
+    output = '';
+    const { connectionString, kek } = server.database;
+    const started = spawn(process.execPath, [MAIN], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: {
+        PATH: process.env.PATH,
+        DATABASE_URL: connectionString,
+        SALLYPORT_KEK: kek,
+        CONTROL_PLANE_PORT: '0',
+        DATABASE_POOL_MAX: '4',
+        ...settings,
+      },
+    });
+    for (const stream of [started.stdout, started.stderr]) {
+      stream?.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+    }
+    child = started;
+    return started;
+  }
+
+  async function next(process: ChildProcess, type: string): Promise<Report> {
+    for (;;) {
+      const [message] = (await once(process, 'message')) as [Report];
+      if (message.type === type) return message;
+    }
+  }
+
+  async function ready(): Promise<{ process: ChildProcess; baseUrl: string }> {
+    const process = launch();
+    const { port } = await next(process, 'ready');
+    return { process, baseUrl: `http://localhost:${port}` };
+  }
+
+  it('logs one line per write: route and ids, no body, no query, no key', async () => {
+    const { process, baseUrl } = await ready();
+    const { managementKey: key, id: tenantId } = server.tenant;
+    const json = { name: 'Name-in-body', type: 'private', permissions: ['token:read'] };
+    const made = await call<{ id: string; key: string }>(baseUrl, 'POST /applications?q=in-query', {
+      key,
+      json,
+    });
+    await call(baseUrl, `GET /applications/${made.body.id}`, { key });
+    await call(baseUrl, `DELETE /applications/${made.body.id}`, { key });
+    await call(baseUrl, 'POST /applications', { key: 'key_wrong', json });
+    process.kill('SIGTERM');
+    await once(process, 'exit');
+
+    const writes = output
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ msg }) => msg === 'management write');
+    expect(writes.map(({ method, route, status }) => `${method} ${route} ${status}`)).to.deep.equal(
+      ['POST /applications 201', 'DELETE /applications/{id} 204'],
+    );
+    for (const line of writes) {
+      expect(line).to.have.all.keys(
+        ...['level', 'time', 'process', 'pid', 'msg', 'method', 'route', 'status'],
+        ...['tenant_id', 'application_id', 'trace_id', 'duration_ms'],
+      );
+      expect(line.tenant_id).to.equal(tenantId);
+    }
+    expect(output).not.to.contain('Name-in-body');
+    expect(output).not.to.contain('in-query');
+    expect(output).not.to.contain(key);
+    expect(output).not.to.contain(made.body.key);
+    expect(output).not.to.contain(made.body.id);
+  });
+
+  it('answers its parent with metrics by route template and its readiness', async () => {
+    const { process, baseUrl } = await ready();
+    const { managementKey: key, managementApplicationId: id, id: tenantId } = server.tenant;
+    await call(baseUrl, `GET /applications/${id}`, { key });
+    await call(baseUrl, `GET /nowhere/${id}`, { key });
+    process.send({ type: 'metrics', id: 7 });
+    const report = await next(process, 'metrics');
+    expect(report).to.include({ id: 7, ready: true });
+    expect(report.problems).to.deep.equal([]);
+
+    const byName = new Map(report.metrics.map((metric) => [metric.name, metric.values]));
+    const requests = byName.get('sallyport_http_request_duration_seconds') ?? [];
+    const labels = requests.map((value) => value.labels);
+    expect(labels).to.deep.include({
+      plane: 'control',
+      route: '/applications/{id}',
+      method: 'GET',
+      status_class: '2xx',
+    });
+    expect(labels.map(({ route }) => route)).to.include('unmatched');
+    expect([...byName.keys()]).to.include.members([
+      'sallyport_build_info',
+      'sallyport_pool_connections',
+      'nodejs_eventloop_lag_p99_seconds',
+      'process_cpu_seconds_total',
+    ]);
+    const text = JSON.stringify(report.metrics);
+    expect(text).not.to.contain(id);
+    expect(text).not.to.contain(tenantId);
+  });
+
+  it('drains on SIGTERM: the request in flight is answered, then it exits 0', async () => {
+    const { process, baseUrl } = await ready();
+    const body = JSON.stringify({ name: 'x', type: 'public', permissions: ['token:create'] });
+    const half = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = half.writable.getWriter();
+    const answer = fetch(`${baseUrl}/applications`, {
+      method: 'POST',
+      headers: { 'bt-api-key': server.tenant.managementKey, 'content-type': 'application/json' },
+      body: half.readable,
+      duplex: 'half',
+    });
+    await writer.write(Buffer.from(body.slice(0, 10)));
+    // A request that follows on another connection is answered: the first half has arrived too.
+    await call(baseUrl, 'GET /openapi.json');
+    process.kill('SIGTERM');
+    await until(() => output.includes('draining'));
+    await writer.write(Buffer.from(body.slice(10)));
+    await writer.close();
+    const { status, headers } = await answer;
+    expect(status).to.equal(201);
+    expect(headers.get('connection')).to.equal('close');
+    expect(await once(process, 'exit')).to.deep.equal([0, null]);
+  });
+
+  it('exits at once on a second SIGTERM', async () => {
+    const { process, baseUrl } = await ready();
+    const endless = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = endless.writable.getWriter();
+    const answer = fetch(`${baseUrl}/applications`, {
+      method: 'POST',
+      headers: { 'bt-api-key': server.tenant.managementKey, 'content-type': 'application/json' },
+      body: endless.readable,
+      duplex: 'half',
+    }).catch(() => undefined);
+    await writer.write(Buffer.from('{'));
+    await call(baseUrl, 'GET /openapi.json');
+    process.kill('SIGTERM');
+    await until(() => output.includes('draining'));
+    process.kill('SIGTERM');
+    expect(await once(process, 'exit')).to.deep.equal([1, null]);
+    expect(await answer).to.equal(undefined);
+  });
+
+  it('ends when its parent is gone', async () => {
+    const { process } = await ready();
+    process.disconnect();
+    expect(await once(process, 'exit')).to.deep.equal([1, null]);
+  });
+
+  for (const [what, settings, name] of [
+    ['no database', { DATABASE_URL: '' }, 'DATABASE_URL'],
+    ['no key-encryption key', { SALLYPORT_KEK: '' }, 'SALLYPORT_KEK'],
+    [
+      'another key-encryption key',
+      { SALLYPORT_KEK: Buffer.alloc(32).toString('base64') },
+      'key-encryption key',
+    ],
+  ] as const) {
+    it(`does not start with ${what}, and says so in one line`, async () => {
+      const [code] = await once(launch(settings), 'exit');
+      expect(code).to.equal(1);
+      expect(output.trim().split('\n')).to.have.length(1);
+      expect(output).to.contain(name);
+    });
+  }
+
+  /** Waits for more output until it holds what is looked for; mocha's timeout bounds it. */
+  async function until(holds: () => boolean): Promise<void> {
+    while (!holds() && child?.stderr) await once(child.stderr, 'data');
+  }
+});

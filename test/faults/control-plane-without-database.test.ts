@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import {
+  createControlPlane,
+  type RunningControlPlane,
+} from '../../control-plane/create-control-plane.ts';
+import { localKeyEncryption } from '../../shared/crypto/local-key.ts';
+import { createLogger } from '../../shared/observability/logger.ts';
+import { startTestControlPlane, type TestControlPlane } from '../support/control-plane.ts';
+import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts';
+import { call } from '../support/http-call.ts';
+
+describe('the control plane without its database', () => {
+  let server: TestControlPlane;
+  let proxy: DatabaseProxy;
+  let plane: RunningControlPlane;
+  let baseUrl: string;
+
+  before(async () => {
+    server = await startTestControlPlane();
+  });
+  after(() => server.stop());
+
+  beforeEach(async () => {
+    const { connectionString, kek } = server.database;
+    proxy = await startDatabaseProxy(connectionString);
+    plane = createControlPlane(
+      {
+        databaseUrl: proxy.connectionString,
+        databasePoolMax: 4,
+        kek: localKeyEncryption(Buffer.from(kek, 'base64')),
+        redisUrl: undefined,
+        testClockOffsetSeconds: undefined,
+        port: 0,
+        host: undefined,
+      },
+      createLogger('test', 'silent'),
+    );
+  });
+  afterEach(async () => {
+    await plane.stop();
+    await proxy.close();
+  });
+
+  const start = async () => {
+    baseUrl = `http://localhost:${await plane.start()}`;
+  };
+  const ask = (line = 'GET /tenants/self') =>
+    call(baseUrl, line, { key: server.tenant.managementKey });
+
+  it('answers 503 with Retry-After while it is away, and recovers by itself', async () => {
+    await start();
+    expect((await ask()).status).to.equal(200);
+    await proxy.goAway();
+    for (const line of ['GET /tenants/self', 'POST /applications', 'DELETE /tenants/self']) {
+      const { status, headers, body, text } = await ask(line);
+      expect(status, line).to.equal(503);
+      expect(headers.get('retry-after')).to.equal('1');
+      expect(body).to.include({ title: 'Service Unavailable', status: 503 });
+      expect(text).not.to.match(/postgres|127\.0\.0\.1|ECONN/);
+    }
+    expect(await plane.readiness()).to.deep.equal({ ready: false, problems: ['database'] });
+    await proxy.comeBack();
+    expect((await ask()).status).to.equal(200);
+    expect(await plane.readiness()).to.deep.equal({ ready: true, problems: [] });
+  });
+
+  it('answers 503 when it is there and silent', async () => {
+    await start();
+    expect((await ask()).status).to.equal(200);
+    proxy.goDark();
+    expect((await ask()).status).to.equal(503);
+  });
+
+  it('refuses a malformed key without it', async () => {
+    await start();
+    await proxy.goAway();
+    const { status } = await call(baseUrl, 'GET /tenants/self', { key: 'key_wrong' });
+    expect(status).to.equal(401);
+  });
+
+  it('waits for it at the start, and serves once it is there', async () => {
+    await proxy.goAway();
+    const started = start();
+    expect((await plane.readiness()).ready).to.equal(false);
+    await proxy.comeBack();
+    await started;
+    expect((await ask()).status).to.equal(200);
+  });
+});
