@@ -3,7 +3,6 @@
  * the configuration it is judged by was confirmed to be current.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DatabaseClock } from '../shared/clock.ts';
 import type { ConfigReading } from '../shared/config-entries/config-version.ts';
 import { ApiError } from '../shared/errors.ts';
 import { readBody } from '../shared/http/read-body.ts';
@@ -33,7 +32,6 @@ export class Exchange {
   readonly params: Readonly<Record<string, string | undefined>>;
   /** Whether Postgres said, after this request arrived, that its configuration is current. */
   confirmed = false;
-  readonly #clock: DatabaseClock;
   #body: Promise<unknown> | undefined;
 
   constructor(
@@ -41,13 +39,11 @@ export class Exchange {
     res: ServerResponse,
     head: AcceptedRequest,
     params: Readonly<Record<string, string | undefined>>,
-    clock: DatabaseClock,
   ) {
     this.req = req;
     this.res = res;
     this.head = head;
     this.params = params;
-    this.#clock = clock;
   }
 
   /** The JSON body of at most `limitBytes`; read and parsed once, also when a route runs again. */
@@ -67,7 +63,6 @@ export class Exchange {
    * `StaleConfigError` when the configuration moved on, 401 when the application's time is over.
    */
   confirm(application: CachedApplication, reading: ConfigReading): void {
-    this.#clock.observe(reading.now_ms);
     if (reading.config_version !== application.config_version) throw new StaleConfigError(reading);
     const { expires_at_ms } = application;
     if (expires_at_ms !== null && expires_at_ms <= reading.now_ms) {

@@ -79,7 +79,7 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
   ): Promise<void> {
     const { req, res } = arrival;
     try {
-      const exchange = new Exchange(req, res, head, params, services.clock);
+      const exchange = new Exchange(req, res, head, params);
       const result = await serveExchange(exchange, route, services);
       writeAnswer(res, result, context);
       measure(arrival, operation.path, result.status);

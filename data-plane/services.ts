@@ -24,6 +24,8 @@ export interface Services {
   readonly log: Logger;
   /** Counts finished token operations. */
   countTokens(operation: TokenOperation, count: number): void;
+  /** Counts generic tokens that hold what looks like a card verification code. */
+  countHeldCvc(): void;
 }
 
 type Foundations = Pick<Services, 'pool' | 'dataKeys' | 'clock' | 'applications' | 'log'>;
@@ -39,5 +41,6 @@ export function createServices(foundations: Foundations, metrics: TokenMetrics):
     opener: createTokenOpener(dataKeys, () => metrics.sealsBroken.inc()),
     gate: createVersionGate(pool, () => metrics.gateReads.inc()),
     countTokens: (operation, count) => metrics.operations.inc({ operation }, count),
+    countHeldCvc: () => metrics.heldCvcs.inc(),
   };
 }

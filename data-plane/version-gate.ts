@@ -5,6 +5,7 @@
  */
 import { type ConfigReading, readConfigVersions } from '../shared/config-entries/config-version.ts';
 import { createBatcher } from '../shared/postgres/batcher.ts';
+import { isDatabaseUnavailable, retryRead } from '../shared/postgres/database-error.ts';
 import type { Queryable } from '../shared/postgres/pool.ts';
 
 /** Thrown by a route whose application was read at another version than the tenant has now. */
@@ -28,8 +29,9 @@ export function createVersionGate(db: Queryable, onReload: () => void): VersionG
   const batcher = createBatcher<string, ConfigReading>({
     run: (tenantIds) => {
       onReload();
-      return readConfigVersions(db, tenantIds);
+      return retryRead(() => readConfigVersions(db, tenantIds));
     },
+    isOutage: isDatabaseUnavailable,
   });
   return { read: (tenantId) => batcher.submit(tenantId) };
 }

@@ -10,7 +10,7 @@ import { hashApiKey, isWellFormedApiKey } from '../../shared/api-keys.ts';
 import type { ApplicationEntry } from '../../shared/config-entries/application-entry.ts';
 import type { ConfigChange } from '../../shared/config-entries/config-change.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
-import { changesBetween } from './changes-between.ts';
+import { type ChangedNames, createChangeRecord } from './change-record.ts';
 import type { EntrySource } from './entry-source.ts';
 
 /** Keys known to a process at once; an entry is some 2 KiB with a dozen rules. */
@@ -50,23 +50,22 @@ interface CacheOptions {
 
 export function createApplicationCache(options: CacheOptions): ApplicationCache {
   const { db, source, pepper, onRefresh, onWarmFailure } = options;
-  const byDigest = new LRUCache<string, CachedApplication>({ max: ENTRIES_MAX });
+  const changesBetween = createChangeRecord(db);
   const byTenant = new Map<string, Set<string>>();
+  const byDigest = new LRUCache<string, CachedApplication>({
+    max: ENTRIES_MAX,
+    onInsert: ({ tenant_id, digest }) => {
+      const digests = byTenant.get(tenant_id);
+      if (digests === undefined) byTenant.set(tenant_id, new Set([digest]));
+      else digests.add(digest);
+    },
+    dispose: ({ tenant_id }, digest, reason) => {
+      const digests = byTenant.get(tenant_id);
+      if (reason !== 'set') digests?.delete(digest);
+      if (digests?.size === 0) byTenant.delete(tenant_id);
+    },
+  });
   const loading = new Map<string, Promise<CachedApplication | undefined>>();
-
-  function remember(application: CachedApplication): void {
-    byDigest.set(application.digest, application);
-    const digests = byTenant.get(application.tenant_id) ?? new Set();
-    digests.add(application.digest);
-    byTenant.set(application.tenant_id, digests);
-  }
-
-  function forget({ digest, tenant_id }: CachedApplication): void {
-    byDigest.delete(digest);
-    const digests = byTenant.get(tenant_id);
-    digests?.delete(digest);
-    if (digests?.size === 0) byTenant.delete(tenant_id);
-  }
 
   async function fetchEntry(
     digest: string,
@@ -75,7 +74,7 @@ export function createApplicationCache(options: CacheOptions): ApplicationCache 
     const entry = await source(keyHash);
     if (entry === undefined) return undefined;
     const application = { ...entry, access: compileAccess(entry), digest, keyHash };
-    remember(application);
+    byDigest.set(digest, application);
     return application;
   }
 
@@ -99,22 +98,18 @@ export function createApplicationCache(options: CacheOptions): ApplicationCache 
     version: string | null,
   ): Promise<CachedApplication | undefined> {
     if (version === null) {
-      forget(application);
+      byDigest.delete(application.digest);
       onRefresh('gone');
       return undefined;
     }
-    const changed = await changesBetween(
-      db,
-      application.tenant_id,
-      application.config_version,
-      version,
-    );
+    const { tenant_id, config_version } = application;
+    const changed = await changesBetween(tenant_id, config_version, version);
     if (changed !== undefined && !concerns(changed, application)) {
       application.config_version = version;
       onRefresh('unchanged');
       return application;
     }
-    forget(application);
+    byDigest.delete(application.digest);
     const reloaded = await loadOnce(application.digest, application.keyHash, version);
     onRefresh(reloaded === undefined ? 'gone' : 'reloaded');
     return reloaded;
@@ -130,8 +125,7 @@ export function createApplicationCache(options: CacheOptions): ApplicationCache 
     warm({ tenant_id, version }) {
       for (const digest of byTenant.get(tenant_id) ?? []) {
         const application = byDigest.peek(digest);
-        if (application === undefined) byTenant.get(tenant_id)?.delete(digest);
-        else if (application.config_version !== version) {
+        if (application !== undefined && application.config_version !== version) {
           refresh(application, version).catch(onWarmFailure);
         }
       }
@@ -142,7 +136,7 @@ export function createApplicationCache(options: CacheOptions): ApplicationCache 
 /** A digest of the key, so that keys do not lie in memory as map keys. Measured: 1 µs. */
 const digestOf = (apiKey: string): string => oneShotHash('sha256', apiKey, 'base64');
 
-function concerns(changed: ReadonlySet<string>, application: CachedApplication): boolean {
+function concerns(changed: ChangedNames, application: CachedApplication): boolean {
   return (
     changed.has(`application/${application.application_id}`) ||
     changed.has(`tenant/${application.tenant_id}`)

@@ -4,6 +4,7 @@ import type { Transform } from '../../shared/access/access-rules.ts';
 import { type CreateTokenRequest, createToken as operation } from '../../shared/api/tokens.ts';
 import { compileValidator } from '../../shared/api/validate.ts';
 import { readCreation } from '../../shared/tokens/create-token.ts';
+import { holdsCvc } from '../../shared/tokens/detect-cvc.ts';
 import {
   type CreationContext,
   type StoredToken,
@@ -15,7 +16,7 @@ import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Answer, Exchange } from '../exchange.ts';
 import type { Services } from '../services.ts';
 import { duplicateAnswer, storeUnlessDuplicate } from './deduplicate.ts';
-import { requireHeld, requireTransform } from './permit.ts';
+import { refuseTransaction, requireHeld, requireTransform } from './permit.ts';
 import { readTokenBody } from './read-token-body.ts';
 
 const validate = compileValidator(operation.body);
@@ -26,9 +27,11 @@ export async function createToken(
   services: Services,
 ): Promise<Answer> {
   requireHeld(application, 'token:create');
+  refuseTransaction(exchange.head.transactionId);
   const body: CreateTokenRequest = validate(await readTokenBody(exchange, 'json'));
   const creation = readCreation(body, application.settings);
   const transform = requireTransform(application, 'token:create', creation.draft.container);
+  if (creation.draft.type === 'token' && holdsCvc(creation.draft.data)) services.countHeldCvc();
   const context = await creationContext(exchange, application, services);
   if (!creation.deduplicate) {
     const stored = await storeToken(creation, context);

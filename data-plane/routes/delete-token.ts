@@ -5,7 +5,7 @@ import { deleteToken as deleteRow, lockToken } from '../../shared/tokens/token-s
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Answer, Exchange } from '../exchange.ts';
 import type { Services } from '../services.ts';
-import { requireHeld, requireTransform, tokenNotFound } from './permit.ts';
+import { refuseTransaction, requireHeld, requireTransform, tokenNotFound } from './permit.ts';
 
 export async function deleteToken(
   exchange: Exchange,
@@ -13,6 +13,7 @@ export async function deleteToken(
   services: Services,
 ): Promise<Answer> {
   requireHeld(application, 'token:delete');
+  refuseTransaction(exchange.head.transactionId);
   const { id = '' } = exchange.params;
   if (tokenIdProblem(id) !== undefined) throw tokenNotFound();
   const { tenant_id } = application;

@@ -33,3 +33,13 @@ export function tokenNotFound(): ApiError {
 export function withoutReveal(transform: Transform): Transform {
   return transform === 'reveal' ? 'mask' : transform;
 }
+
+/**
+ * Throws 404 for a write inside a transaction: none can be open, since they are not served yet. A
+ * write outside of it would be more than was asked for.
+ */
+export function refuseTransaction(transactionId: string | undefined): void {
+  if (transactionId !== undefined) {
+    throw new ApiError('not_found', 'The transaction of BT-TRANSACTION-ID does not exist');
+  }
+}

@@ -18,7 +18,7 @@ import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Answer, Exchange } from '../exchange.ts';
 import type { Services } from '../services.ts';
 import { duplicateAnswer, findDuplicate } from './deduplicate.ts';
-import { requireHeld, requireTransform, tokenNotFound } from './permit.ts';
+import { refuseTransaction, requireHeld, requireTransform, tokenNotFound } from './permit.ts';
 import { readTokenBody } from './read-token-body.ts';
 
 const validate = compileValidator(operation.body);
@@ -29,6 +29,7 @@ export async function updateToken(
   services: Services,
 ): Promise<Answer> {
   requireHeld(application, 'token:update');
+  refuseTransaction(exchange.head.transactionId);
   const patch: UpdateTokenRequest = validate(await readTokenBody(exchange, 'merge_patch'));
   const { id = '' } = exchange.params;
   if (tokenIdProblem(id) !== undefined) throw tokenNotFound();

@@ -12,7 +12,7 @@ import { type FieldErrors, validationError } from '../errors.ts';
 const WRONG_TYPE = 'Deserialization error, invalid input.';
 
 // One error per check: reporting all would let an array of a megabyte make half a million errors.
-const ajv = new Ajv2020({ allErrors: false, strict: true, allowUnionTypes: true });
+const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, ownProperties: true });
 ajvFormats.default(ajv, ['uuid', 'date-time']);
 
 interface SchemaNode {

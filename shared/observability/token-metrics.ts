@@ -15,6 +15,8 @@ export interface TokenMetrics {
   redisLookups: Counter<'outcome'>;
   /** The alarm: a stored value was moved, re-labelled or forged. */
   sealsBroken: Counter;
+  /** Generic tokens with what looks like a card verification code, which nothing deletes. */
+  heldCvcs: Counter;
 }
 
 export function createTokenMetrics({ registry }: Pick<Metrics, 'registry'>): TokenMetrics {
@@ -48,6 +50,11 @@ export function createTokenMetrics({ registry }: Pick<Metrics, 'registry'>): Tok
       name: 'sallyport_redis_lookups_total',
       help: 'Configuration entries looked up in Redis',
       labelNames: ['outcome'],
+      registers,
+    }),
+    heldCvcs: new Counter({
+      name: 'sallyport_generic_tokens_with_cvc_total',
+      help: 'Generic tokens stored with what looks like a card verification code: nothing deletes it',
       registers,
     }),
     sealsBroken: new Counter({

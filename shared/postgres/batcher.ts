@@ -22,6 +22,8 @@ export interface BatcherOptions<Item, Result> {
   identity?(item: Item): string;
   /** After this error, each item of the batch is tried alone: a bad row fails only itself. */
   isolates?(error: unknown): boolean;
+  /** After this error, what waits fails too: the database is away, and has been waited for. */
+  isOutage?(error: unknown): boolean;
   onBatch?(rows: number): void;
 }
 
@@ -32,7 +34,7 @@ export interface Batcher<Item, Result> {
 export function createBatcher<Item, Result>(
   options: BatcherOptions<Item, Result>,
 ): Batcher<Item, Result> {
-  const { run, identity, isolates, onBatch } = options;
+  const { run, identity, isolates, isOutage, onBatch } = options;
   let waiting: Waiting<Item, Result>[] = [];
   let inFlight = 0;
   let scheduled = false;
@@ -79,7 +81,14 @@ export function createBatcher<Item, Result>(
       } else {
         for (const entry of batch) entry.reject(error);
       }
+      if (isOutage?.(error) === true) rejectWaiting(error);
     }
+  }
+
+  function rejectWaiting(error: unknown): void {
+    const entries = waiting;
+    waiting = [];
+    for (const entry of entries) entry.reject(error);
   }
 
   function dispatch(): void {

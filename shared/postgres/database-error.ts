@@ -53,6 +53,23 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return CLIENT_MESSAGES.some((words) => error.message.includes(words));
 }
 
+/** The connection was cut under a query; another one may be fine. */
+const LOST_CODES = new Set(['57P01', '57P02', 'ECONNRESET', 'EPIPE']);
+const LOST_MESSAGE = 'Connection terminated';
+
+/** Runs a read again, once, when its connection was cut: a read has no effect to repeat. */
+export async function retryRead<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    const isLost =
+      LOST_CODES.has(codeOf(error) ?? '') ||
+      (error instanceof Error && error.message.startsWith(LOST_MESSAGE));
+    if (!isLost) throw error;
+    return read();
+  }
+}
+
 /** Whether one row of a statement was refused: data exceptions and integrity violations. */
 export function isRowError(error: unknown): boolean {
   const code = codeOf(error);

@@ -4,6 +4,7 @@
  */
 import pg from 'pg';
 import type { Logger } from '../observability/logger.ts';
+import { isDatabaseUnavailable } from './database-error.ts';
 
 /** A query may take this long before Postgres ends it (fault table: a stopped database is 503 in 2 s). */
 const STATEMENT_TIMEOUT_MS = 2_000;
@@ -75,9 +76,14 @@ export async function inTransaction<T>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    await client.query('ROLLBACK').catch((rollbackError: Error) => {
-      broken = rollbackError;
-    });
+    // A database that did not answer will not answer ROLLBACK either, and the caller waits.
+    if (isDatabaseUnavailable(error) && !(error instanceof pg.DatabaseError)) {
+      broken = error as Error;
+    } else {
+      await client.query('ROLLBACK').catch((rollbackError: Error) => {
+        broken = rollbackError;
+      });
+    }
     throw error;
   } finally {
     client.release(broken);

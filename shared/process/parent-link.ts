@@ -29,7 +29,9 @@ export function hasParent(): boolean {
 /** Starts to answer the parent; nothing happens in a process without one. */
 export function linkToParent(options: ParentLinkOptions): ParentLink {
   process.on('message', (message: unknown) => {
-    if (isMetricsRequest(message)) void report(message, options);
+    if (!isMetricsRequest(message)) return;
+    // A report that fails is one that the parent misses: it says so itself.
+    report(message, options).catch(() => undefined);
   });
   // Nobody would restart, stop or look after an orphan, and the database may end with its parent.
   process.on('disconnect', () => process.exit(1));

@@ -4,6 +4,7 @@
  * of the tenant is still true, and what time it is (design sections 4 and 5).
  */
 import { type Batcher, createBatcher } from '../postgres/batcher.ts';
+import { isDatabaseUnavailable, retryRead } from '../postgres/database-error.ts';
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { CVC_COLUMNS, JOIN_CVC, NOT_EXPIRED, TOKEN_COLUMNS, type TokenRow } from './token-row.ts';
@@ -69,7 +70,8 @@ async function readTokens(db: Queryable, keys: TokenKey[]): Promise<TokenRead[]>
 
 export function createBatchReader(db: Queryable, onBatch?: (rows: number) => void): BatchReader {
   return createBatcher({
-    run: (keys) => readTokens(db, keys),
+    run: (keys) => retryRead(() => readTokens(db, keys)),
+    isOutage: isDatabaseUnavailable,
     ...(onBatch === undefined ? {} : { onBatch }),
   });
 }

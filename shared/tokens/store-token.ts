@@ -48,6 +48,7 @@ export async function storeToken(
   for (;;) {
     const token = encodeDraft(creation.draft, id, context.tenant_id, context.keys);
     const result = await context.insert(insertOf(creation, token, context));
+    context.clock.observe(result.now_ms);
     context.confirm(result);
     if (result.problem === null) return { token, row: createdRow(token, result, context) };
     if (result.problem === 'past') throw fieldError('expires_at', 'It must be in the future');

@@ -4,7 +4,7 @@
  * tenant's: a revoked key creates nothing (design section 5).
  */
 import { type Batcher, createBatcher } from '../postgres/batcher.ts';
-import { isRowError } from '../postgres/database-error.ts';
+import { isDatabaseUnavailable, isRowError } from '../postgres/database-error.ts';
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { CVC_LIFETIME_MS, type SealedCvc } from './seal-cvc.ts';
@@ -149,6 +149,7 @@ export function createTokenWriter(db: Queryable, onBatch?: (rows: number) => voi
     run: (inserts) => insertTokens(db, inserts),
     identity: (insert) => `${insert.tenant_id}/${insert.token.id}`,
     isolates: isRowError,
+    isOutage: isDatabaseUnavailable,
     ...(onBatch === undefined ? {} : { onBatch }),
   });
 }

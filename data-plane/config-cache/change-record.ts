@@ -7,16 +7,40 @@ import type { Queryable } from '../../shared/postgres/pool.ts';
 /** More changes than this behind: everything of the tenant is read anew, which costs less. */
 const STEPS_MAX = 64;
 
+/** Changed entities as `kind/id`. */
+export type ChangedNames = ReadonlySet<string>;
+
 /**
- * The changed entities as `kind/id`, or `undefined` when `from` is not found within the last changes
- * before `to` (long ago, removed, or newer): then anything may have changed.
+ * Resolves to what changed from version `from` to version `to`, or to `undefined` when `from` is not
+ * found within the last changes before `to` (long ago, removed, or newer): anything may have changed.
  */
-export async function changesBetween(
+export type ChangeRecord = (
+  tenantId: string,
+  from: string,
+  to: string,
+) => Promise<ChangedNames | undefined>;
+
+/** After a change all entries of a tenant ask the same question: they share one query. */
+export function createChangeRecord(db: Queryable): ChangeRecord {
+  const asking = new Map<string, Promise<ChangedNames | undefined>>();
+  return (tenantId, from, to) => {
+    // Versions are random: two of them are as good as the tenant's name.
+    const question = `${from}/${to}`;
+    let answer = asking.get(question);
+    if (answer === undefined) {
+      answer = readChanges(db, tenantId, from, to).finally(() => asking.delete(question));
+      asking.set(question, answer);
+    }
+    return answer;
+  };
+}
+
+async function readChanges(
   db: Queryable,
   tenantId: string,
   from: string,
   to: string,
-): Promise<ReadonlySet<string> | undefined> {
+): Promise<ChangedNames | undefined> {
   const { rows } = await db.query<{ entities: string[]; previous_version: string }>({
     name: 'config-changes-between',
     text: `
