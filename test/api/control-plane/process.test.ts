@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { startTestControlPlane, type TestControlPlane } from '../../support/control-plane.ts';
@@ -31,11 +32,11 @@ describe('the process of the control plane', () => {
     await once(child, 'exit');
   });
 
-  function launch(settings: NodeJS.ProcessEnv = {}): ChildProcess {
+  function launch(settings: NodeJS.ProcessEnv = {}, channel: 'ipc' | 'ignore' = 'ipc') {
     output = '';
     const { connectionString, kek } = server.database;
     const started = spawn(process.execPath, [MAIN], {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      stdio: ['ignore', 'pipe', 'pipe', channel],
       env: {
         PATH: process.env.PATH,
         DATABASE_URL: connectionString,
@@ -134,42 +135,44 @@ describe('the process of the control plane', () => {
     expect(text).not.to.contain(tenantId);
   });
 
-  it('drains on SIGTERM: the request in flight is answered, then it exits 0', async () => {
-    const { process, baseUrl } = await ready();
-    const body = JSON.stringify({ name: 'x', type: 'public', permissions: ['token:create'] });
-    const half = new TransformStream<Uint8Array, Uint8Array>();
-    const writer = half.writable.getWriter();
-    const answer = fetch(`${baseUrl}/applications`, {
-      method: 'POST',
-      headers: { 'bt-api-key': server.tenant.managementKey, 'content-type': 'application/json' },
-      body: half.readable,
-      duplex: 'half',
-    });
-    await writer.write(Buffer.from(body.slice(0, 10)));
-    // A request that follows on another connection is answered: the first half has arrived too.
-    await call(baseUrl, 'GET /openapi.json');
+  it('serves alone: its own metrics, readiness, and no readiness while it drains', async () => {
+    const process = launch({ METRICS_PORT: '0' }, 'ignore');
+    await until(() => output.includes('control plane is ready'));
+    const [metrics, api] = output
+      .split('\n')
+      .filter((line) => line.includes('"port"'))
+      .map((line) => `http://localhost:${(JSON.parse(line) as { port: number }).port}`);
+    if (metrics === undefined || api === undefined) throw new Error('a port was not logged');
+    expect((await call(metrics, 'GET /readyz')).body).to.deep.equal({ ready: true, problems: [] });
+    expect(await (await fetch(`${metrics}/metrics`)).text()).to.contain('sallyport_build_info');
+
+    const { request, answer } = await halfRequest(api);
     process.kill('SIGTERM');
     await until(() => output.includes('draining'));
-    await writer.write(Buffer.from(body.slice(10)));
-    await writer.close();
-    const { status, headers } = await answer;
-    expect(status).to.equal(201);
-    expect(headers.get('connection')).to.equal('close');
+    const draining = await call(metrics, 'GET /readyz');
+    expect(draining.status).to.equal(503);
+    expect(draining.body).to.deep.equal({ ready: false, problems: ['draining'] });
+    request.end('{}');
+    expect((await answer)?.statusCode).to.equal(400);
+    expect(await once(process, 'exit')).to.deep.equal([0, null]);
+  });
+
+  it('drains on SIGTERM: the request in flight is answered, then it exits 0', async () => {
+    const { process, baseUrl } = await ready();
+    const json = { name: 'x', type: 'public', permissions: ['token:create'] };
+    const { request, answer } = await halfRequest(baseUrl);
+    process.kill('SIGTERM');
+    await until(() => output.includes('draining'));
+    request.end(JSON.stringify(json));
+    const response = await answer;
+    expect(response?.statusCode).to.equal(201);
+    expect(response?.headers.connection).to.equal('close');
     expect(await once(process, 'exit')).to.deep.equal([0, null]);
   });
 
   it('exits at once on a second SIGTERM', async () => {
     const { process, baseUrl } = await ready();
-    const endless = new TransformStream<Uint8Array, Uint8Array>();
-    const writer = endless.writable.getWriter();
-    const answer = fetch(`${baseUrl}/applications`, {
-      method: 'POST',
-      headers: { 'bt-api-key': server.tenant.managementKey, 'content-type': 'application/json' },
-      body: endless.readable,
-      duplex: 'half',
-    }).catch(() => undefined);
-    await writer.write(Buffer.from('{'));
-    await call(baseUrl, 'GET /openapi.json');
+    const { answer } = await halfRequest(baseUrl);
     process.kill('SIGTERM');
     await until(() => output.includes('draining'));
     process.kill('SIGTERM');
@@ -198,6 +201,25 @@ describe('the process of the control plane', () => {
       expect(output.trim().split('\n')).to.have.length(1);
       expect(output).to.contain(name);
     });
+  }
+
+  /** A request that the server has begun to serve: it has asked for the body, which the test ends. */
+  async function halfRequest(baseUrl: string) {
+    const request = httpRequest(`${baseUrl}/applications`, {
+      method: 'POST',
+      headers: {
+        'bt-api-key': server.tenant.managementKey,
+        'content-type': 'application/json',
+        expect: '100-continue',
+      },
+    });
+    const answer = once(request, 'response').then(
+      ([response]: IncomingMessage[]) => response?.resume(),
+      () => undefined,
+    );
+    request.flushHeaders();
+    await once(request, 'continue');
+    return { request, answer };
   }
 
   /** Waits for more output until it holds what is looked for; mocha's timeout bounds it. */

@@ -1,0 +1,38 @@
+import { expect } from 'chai';
+import { describeError } from '../../../shared/observability/logger.ts';
+
+describe('what the log says of an error', () => {
+  it('keeps kind, code and place, and withholds texts that quote input', () => {
+    const error = Object.assign(new Error('duplicate key: (4242424242424242)'), {
+      name: 'error',
+      code: '23505',
+      detail: 'Key (id)=(4242424242424242) already exists.',
+    });
+    const text = JSON.stringify(describeError(error));
+    expect(text).to.not.include('4242424242424242');
+    expect(text).to.include('23505');
+    expect(text).to.include('logger.test.ts');
+  });
+
+  it('withholds what a JSON parser quotes, also as a cause', () => {
+    let cause: unknown;
+    try {
+      JSON.parse('{"number": 4242424242424242,,}');
+    } catch (error) {
+      cause = error;
+    }
+    const text = JSON.stringify(describeError(new Error('outer', { cause })));
+    expect(text).to.include('outer');
+    expect(text).to.not.include('4242');
+  });
+
+  it('ends at a cycle of causes, and says nothing of what is no error', () => {
+    const error = new Error('loop');
+    error.cause = error;
+    expect(JSON.stringify(describeError(error)).length).to.be.below(20_000);
+    expect(describeError('4242424242424242')).to.deep.equal({
+      type: 'string',
+      message: 'not an error object',
+    });
+  });
+});

@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import { BATCH_ROWS_MAX, createBatcher } from '../../../shared/postgres/batcher.ts';
+
+/** A batcher whose statements end when the test says so. */
+function controlled(options: { identity?: (item: string) => string } = {}) {
+  const statements: { items: string[]; finish: () => void; fail: (error: Error) => void }[] = [];
+  const batcher = createBatcher<string, string>({
+    ...options,
+    run: (items) =>
+      new Promise((resolve, reject) => {
+        statements.push({
+          items,
+          finish: () => resolve(items.map((item) => item.toUpperCase())),
+          fail: reject,
+        });
+      }),
+    isOutage: (error) => (error as Error).message === 'away',
+    isolates: (error) => (error as Error).message === 'row',
+  });
+  return { batcher, statements };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('batched statements', () => {
+  it('send what arrives in one turn in one statement, results in order', async () => {
+    const { batcher, statements } = controlled();
+    const results = Promise.all(['a', 'b', 'c'].map((item) => batcher.submit(item)));
+    await turn();
+    expect(statements.map((s) => s.items)).to.deep.equal([['a', 'b', 'c']]);
+    statements[0]?.finish();
+    expect(await results).to.deep.equal(['A', 'B', 'C']);
+  });
+
+  it('keep two in flight and collect the rest until one returns', async () => {
+    const { batcher, statements } = controlled();
+    const first = batcher.submit('a');
+    await turn();
+    const second = batcher.submit('b');
+    await turn();
+    const rest = Promise.all([batcher.submit('c'), batcher.submit('d')]);
+    await turn();
+    expect(statements.map((s) => s.items)).to.deep.equal([['a'], ['b']]);
+    statements[0]?.finish();
+    await first;
+    await turn();
+    expect(statements[2]?.items).to.deep.equal(['c', 'd']);
+    statements[1]?.finish();
+    statements[2]?.finish();
+    expect(await second).to.equal('B');
+    expect(await rest).to.deep.equal(['C', 'D']);
+  });
+
+  it('never put more rows into a statement than its limit, and lose none', async () => {
+    const { batcher, statements } = controlled();
+    const items = Array.from({ length: BATCH_ROWS_MAX * 2 + 5 }, (_, index) => `i${index}`);
+    const results = Promise.all(items.map((item) => batcher.submit(item)));
+    for (let done = 0; done < 3; done += 1) {
+      await turn();
+      statements[done]?.finish();
+    }
+    await turn();
+    expect(await results).to.deep.equal(items.map((item) => item.toUpperCase()));
+    expect(Math.max(...statements.map((s) => s.items.length))).to.equal(BATCH_ROWS_MAX);
+  });
+
+  it('never put two items of one identity into one statement', async () => {
+    const { batcher, statements } = controlled({ identity: (item) => item.charAt(0) });
+    const results = Promise.all(['a1', 'b1', 'a2'].map((item) => batcher.submit(item)));
+    await turn();
+    expect(statements.map((s) => s.items)).to.deep.equal([['a1', 'b1'], ['a2']]);
+    for (const statement of statements) statement.finish();
+    expect(await results).to.deep.equal(['A1', 'B1', 'A2']);
+  });
+
+  it('try each row alone after an error that one row caused', async () => {
+    const { batcher, statements } = controlled();
+    const results = Promise.allSettled(['a', 'bad', 'c'].map((item) => batcher.submit(item)));
+    await turn();
+    statements[0]?.fail(new Error('row'));
+    for (const [index, fails] of [false, true, false].entries()) {
+      await turn();
+      const statement = statements[index + 1];
+      if (fails) statement?.fail(new Error('row'));
+      else statement?.finish();
+    }
+    const settled = await results;
+    expect(settled.map((result) => result.status)).to.deep.equal([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+  });
+
+  it('fail what waits when the database is away, and serve what comes after', async () => {
+    const { batcher, statements } = controlled();
+    const sent = [batcher.submit('a')];
+    await turn();
+    sent.push(batcher.submit('b'));
+    await turn();
+    sent.push(batcher.submit('waiting'));
+    const settled = Promise.allSettled(sent);
+    statements[0]?.fail(new Error('away'));
+    statements[1]?.fail(new Error('away'));
+    expect((await settled).map((result) => result.status)).to.deep.equal([
+      'rejected',
+      'rejected',
+      'rejected',
+    ]);
+    const next = batcher.submit('z');
+    await turn();
+    statements[2]?.finish();
+    expect(await next).to.equal('Z');
+  });
+});
