@@ -11,8 +11,8 @@ import { Problem } from './problem.ts';
 
 const TOKEN_TYPE_NAMES = Object.keys(TOKEN_TYPES) as TokenType[];
 
-/** The bound of an expression's source (design section 7): an id may be given as one. */
-const ID_SOURCE_LENGTH_MAX = 4096;
+/** The bound of an expression's source (design section 7): ids and indexes may be given as one. */
+const EXPRESSION_LENGTH_MAX = 4096;
 /** Facts 0.2. */
 const FINGERPRINT_EXPRESSION_LENGTH_MAX = 400;
 const SEARCH_INDEXES_MAX = 10;
@@ -38,7 +38,11 @@ const writable = {
   containers: Type.Optional(nullable(Type.Array(Type.String(), { maxItems: CONTAINERS_MAX }))),
   metadata: Type.Optional(nullable({ ...Metadata, type: 'object' })),
   search_indexes: Type.Optional(
-    nullable(Type.Array(Type.String(), { maxItems: SEARCH_INDEXES_MAX })),
+    nullable(
+      Type.Array(Type.String({ maxLength: EXPRESSION_LENGTH_MAX }), {
+        maxItems: SEARCH_INDEXES_MAX,
+      }),
+    ),
   ),
   fingerprint_expression: Type.Optional(
     nullable(Type.String({ maxLength: FINGERPRINT_EXPRESSION_LENGTH_MAX })),
@@ -49,7 +53,7 @@ const writable = {
 
 const CreateTokenRequest = Type.Object(
   {
-    id: Type.Optional(nullable(Type.String({ maxLength: ID_SOURCE_LENGTH_MAX }))),
+    id: Type.Optional(nullable(Type.String({ maxLength: EXPRESSION_LENGTH_MAX }))),
     type: oneOf(TOKEN_TYPE_NAMES),
     data: Data,
     ...writable,

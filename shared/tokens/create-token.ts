@@ -86,13 +86,11 @@ export function readMask(mask: unknown): unknown {
 }
 
 export function readContainer(containers: string[] | null | undefined, type: TokenType): string {
-  const distinct = [...new Set(containers ?? [])];
-  const [path] = distinct;
-  if (path === undefined) return TOKEN_TYPES[type].container;
-  if (distinct.length > 1) throw fieldError('containers', 'At most one container is allowed');
-  const container = normaliseContainer(path);
-  if (container === undefined) throw fieldError('containers', CONTAINER_PROBLEM);
-  return container;
+  const paths = new Set((containers ?? []).map(normaliseContainer));
+  if (paths.has(undefined)) throw fieldError('containers', CONTAINER_PROBLEM);
+  if (paths.size > 1) throw fieldError('containers', 'At most one container is allowed');
+  const [container] = paths;
+  return container ?? TOKEN_TYPES[type].container;
 }
 
 /** Compiled here so that a malformed one is a 400; an index given twice is stored once. */

@@ -6,7 +6,9 @@ import type { KeyObject } from 'node:crypto';
 import { fieldError } from '../errors.ts';
 import { compileTemplate } from '../expressions/compile.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
+import { FINGERPRINT_OUTPUT_MAX } from '../expressions/limits.ts';
 import { evaluateMask } from '../expressions/mask.ts';
+import { Meter } from '../expressions/meter.ts';
 import { stringifyJson } from '../json-text.ts';
 import { dataTerm } from './fingerprint.ts';
 import type { TokenDraft } from './token-draft.ts';
@@ -16,7 +18,7 @@ export function expressionErrorsAt<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof ExpressionError) throw fieldError(path, error.message);
+    if (error instanceof ExpressionError) throw fieldError(error.path ?? path, error.message);
     throw error;
   }
 }
@@ -26,18 +28,15 @@ export function evaluateTokenMask({ mask, data }: Pick<TokenDraft, 'mask' | 'dat
   return evaluateMask(mask, { data });
 }
 
-/** The default of generic tokens: its result may be as large as the data, so it is taken directly. */
-const WHOLE_DATA = '{{ data | stringify }}';
-
-/** The text that the fingerprint is made of. */
+/** The text that the fingerprint is made of: it may be as large as the data. */
 export function evaluateFingerprint(
-  draft: Pick<TokenDraft, 'data' | 'metadata'>,
+  { data, metadata }: Pick<TokenDraft, 'data' | 'metadata'>,
   expression: string,
 ): string {
-  if (expression === WHOLE_DATA) return textOf(draft.data);
-  return expressionErrorsAt('fingerprint_expression', () =>
-    textOf(compileTemplate(expression).evaluate({ data: draft.data, metadata: draft.metadata })),
-  );
+  return expressionErrorsAt('fingerprint_expression', () => {
+    const meter = new Meter(FINGERPRINT_OUTPUT_MAX);
+    return textOf(compileTemplate(expression).evaluate({ data, metadata }, meter));
+  });
 }
 
 /** The blind index terms of the search indexes; each must give one scalar that is not empty. */

@@ -51,6 +51,7 @@ export async function storeToken(
     context.clock.observe(result.now_ms);
     context.confirm(result);
     if (result.problem === null) return { token, row: createdRow(token, result, context) };
+    if (result.problem === 'stale') throw new Error('a stale configuration was confirmed');
     if (result.problem === 'past') throw fieldError('expires_at', 'It must be in the future');
     if (result.problem === 'clock') {
       corrections += 1;

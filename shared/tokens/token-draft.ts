@@ -15,8 +15,11 @@ import { foldMetadataValue } from './metadata.ts';
 import { packPayload, type TokenPayload, tokenLabel } from './sealed-payload.ts';
 import type { TokenType } from './token-types.ts';
 
-/** Most bytes of the JSON of `data`, as of a request body (design section 12). */
-const DATA_BYTES_MAX = 1024 * 1024;
+/**
+ * Most bytes of the JSON of `data` and of `mask`, as of a request body (design section 12): merge
+ * patches must not make either grow without end.
+ */
+const JSON_BYTES_MAX = 1024 * 1024;
 
 export interface TokenDraft {
   type: TokenType;
@@ -58,13 +61,13 @@ export function encodeDraft(
   tenantId: string,
   keys: TenantKeys,
 ): EncodedToken {
-  const data = stringifyJson(draft.data);
-  if (Buffer.byteLength(data) > DATA_BYTES_MAX) throw fieldError('data', 'The data is too large');
+  const data = boundedJson('data', draft.data);
+  const mask = draft.mask === undefined ? undefined : boundedJson('mask', draft.mask);
   const masked = draft.mask === undefined ? undefined : evaluateTokenMask(draft);
   refuseExposure(draft, id, masked);
   const payload: TokenPayload = {
     data,
-    mask: draft.mask === undefined ? undefined : stringifyJson(draft.mask),
+    mask,
     masked: masked === undefined ? undefined : stringifyJson(masked),
   };
   const fingerprint = fingerprintOfDraft(draft, keys);
@@ -82,6 +85,12 @@ export function encodeDraft(
     expires_at_ms: draft.expires_at_ms,
     payload,
   };
+}
+
+function boundedJson(path: string, value: unknown): string {
+  const text = stringifyJson(value);
+  if (Buffer.byteLength(text) > JSON_BYTES_MAX) throw fieldError(path, 'It is larger than 1 MiB');
+  return text;
 }
 
 /** The fingerprint a draft will have; `undefined` when it has no expression for one. */

@@ -62,6 +62,16 @@ describe('json filter', () => {
     });
   }
 
+  it('compares whole values', () => {
+    expect(query('$[?@ == $.a]', { a: [], c: {} })).to.deep.equal([]);
+    expect(
+      query('$.b[?@ == $.a].y[0]', { a: { x: 1, y: [2] }, b: [{ y: [2], x: 1 }, 1] }),
+    ).to.equal(2);
+    expect(query('$.b[?@ != $.a]', { a: { x: 1 }, b: [{ x: 1 }, { x: '1' }] })).to.deep.equal({
+      x: '1',
+    });
+  });
+
   it('counts characters in length()', () => {
     expect(query('$[?length(@) == 2]', ['\u{1f600}\u{1f601}', 'abc'])).to.equal(
       '\u{1f600}\u{1f601}',
@@ -165,7 +175,8 @@ describe('json filter', () => {
         { maxDepth: 4, withCrossShrink: true },
         fc.constantFrom(null, true, 1, 2, 'x', 'xyz'),
         fc.array(tie('tree'), { maxLength: 4 }),
-        fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('tree')),
+        // Not empty: json-p3 2.3.1 takes {} and [] for equal when {} is on the left.
+        fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('tree'), { minKeys: 1 }),
       ),
     }));
     const oracle = new JSONPathEnvironment();
