@@ -8,10 +8,18 @@ import { loadApplicationByKeyHash } from '../shared/config-entries/application-e
 import { ApiError } from '../shared/errors.ts';
 import type { Queryable } from '../shared/postgres/pool.ts';
 
-export interface Caller {
+export interface AuthenticatedKey {
   tenant_id: string;
   application_id: string;
   permissions: readonly string[];
+}
+
+export interface Caller extends AuthenticatedKey {
+  /**
+   * Throws 401 or 403 when the caller may no longer do what it asked for: a request can wait with its
+   * body until its right is gone. To be asked in the transaction that writes, behind the tenant's lock.
+   */
+  confirm(client: Queryable): Promise<void>;
 }
 
 /**
@@ -22,7 +30,7 @@ export async function authenticate(
   db: Queryable,
   pepper: KeyObject,
   key: string | undefined,
-): Promise<Caller> {
+): Promise<AuthenticatedKey> {
   if (key === undefined || !isWellFormedApiKey(key)) throw unauthorized();
   const loaded = await loadApplicationByKeyHash(db, hashApiKey(key, pepper));
   if (loaded === undefined) throw unauthorized();

@@ -11,13 +11,13 @@ import type { KeyEncryption } from '../shared/crypto/local-key.ts';
 import { guardListener, LISTENER_OPTIONS } from '../shared/http/listener.ts';
 import { createHttpMetrics } from '../shared/observability/http-metrics.ts';
 import type { Logger } from '../shared/observability/logger.ts';
-import { createMetrics, type Metrics } from '../shared/observability/metrics.ts';
-import type { Readiness } from '../shared/observability/metrics-server.ts';
+import { createMetrics } from '../shared/observability/metrics.ts';
 import { isDatabaseUnavailable } from '../shared/postgres/database-error.ts';
 import { createPool, type Pool } from '../shared/postgres/pool.ts';
 import { closeServer, listen } from '../shared/process/listen.ts';
 import { checkReadiness } from '../shared/process/readiness.ts';
 import { retryUntilAvailable } from '../shared/process/retry-until-available.ts';
+import type { Plane } from '../shared/process/serve-plane.ts';
 import { createRedisStore } from '../shared/redis/redis-store.ts';
 import { createApp } from './app.ts';
 import { createChangePublisher } from './config-changes/publish-change.ts';
@@ -36,20 +36,8 @@ export interface ControlPlaneSettings {
   host: string | undefined;
 }
 
-export interface RunningControlPlane {
-  readonly metrics: Metrics;
-  readiness(): Promise<Readiness>;
-  /** Waits for the database, then listens; settles with the port. */
-  start(): Promise<number>;
-  /** Not ready from here on. Finishes what is in flight and closes every connection. */
-  stop(): Promise<void>;
-}
-
 /** Nothing is opened before `start`. */
-export function createControlPlane(
-  settings: ControlPlaneSettings,
-  log: Logger,
-): RunningControlPlane {
+export function createControlPlane(settings: ControlPlaneSettings, log: Logger): Plane {
   const pool = createPool({
     connectionString: settings.databaseUrl,
     max: settings.databasePoolMax,

@@ -15,7 +15,7 @@ import { compileValidator } from '../shared/api/validate.ts';
 import { ApiError } from '../shared/errors.ts';
 import { parseQuery, type QueryParams } from '../shared/http/query.ts';
 import type { Queryable } from '../shared/postgres/pool.ts';
-import { authenticate, type Caller } from './authenticate.ts';
+import { type AuthenticatedKey, authenticate, type Caller } from './authenticate.ts';
 import { readJsonBody } from './read-json-body.ts';
 import type { RequestState } from './request-state.ts';
 
@@ -42,7 +42,7 @@ interface Authority {
 /** Serves `operation` by `carry` at its method and path. */
 export function addOperation<O extends Operation>(
   router: Router<RequestState>,
-  { pool, installation }: Authority,
+  authority: Authority,
   operation: O,
   carry: Carry<O>,
 ): void {
@@ -53,9 +53,8 @@ export function addOperation<O extends Operation>(
     ctx.state.operation = operation;
     let caller: Caller | undefined;
     if (operation.permission !== 'no_key') {
-      caller = await authenticate(pool, installation.pepper, ctx.get('bt-api-key'));
+      caller = await admit(authority, operation, ctx.get('bt-api-key'));
       ctx.state.caller = caller;
-      permit(caller, operation);
     }
     const request = {
       caller,
@@ -71,8 +70,22 @@ export function addOperation<O extends Operation>(
   });
 }
 
-function permit(caller: Caller, { permission }: Operation): void {
-  if (permission === 'any_key' || caller.permissions.includes(permission)) return;
+async function admit(
+  { pool, installation }: Authority,
+  operation: Operation,
+  key: string,
+): Promise<Caller> {
+  const judge = async (db: Queryable): Promise<AuthenticatedKey> => {
+    const found = await authenticate(db, installation.pepper, key);
+    permit(found, operation);
+    return found;
+  };
+  const found = await judge(pool);
+  return { ...found, confirm: async (client) => void (await judge(client)) };
+}
+
+function permit({ permissions }: AuthenticatedKey, { permission }: Operation): void {
+  if (permission === 'any_key' || permissions.includes(permission)) return;
   throw new ApiError('forbidden', `The application does not have the permission ${permission}`);
 }
 

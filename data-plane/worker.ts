@@ -1,7 +1,5 @@
 /** One worker's wiring: what it uses is made here, handed down, and ended in reverse order. */
 import { readFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import type { Environment } from '../config/environment.ts';
 import { createDatabaseClock } from '../shared/clock.ts';
 import { createDataKeys } from '../shared/crypto/data-keys.ts';
 import type { Installation } from '../shared/crypto/installation.ts';
@@ -10,16 +8,26 @@ import type { Logger } from '../shared/observability/logger.ts';
 import type { Metrics } from '../shared/observability/metrics.ts';
 import { createTokenMetrics } from '../shared/observability/token-metrics.ts';
 import type { Pool } from '../shared/postgres/pool.ts';
+import { listen } from '../shared/process/listen.ts';
 import { keepFolding } from '../shared/tokens/fold-counts.ts';
 import { createConfigCache } from './config-cache/create-config-cache.ts';
 import { createRelay } from './relay.ts';
 import { createDataPlaneServer, type DataPlaneServer } from './server.ts';
 import { createServices } from './services.ts';
 
-interface WorkerOptions {
-  environment: Environment;
+export interface WorkerSettings {
+  /** 0 takes any free port. */
+  port: number;
+  controlPlanePort: number;
+  tlsCertFile: string | undefined;
+  tlsKeyFile: string | undefined;
+  redisUrl: string | undefined;
   /** The database past any pooler. */
   directUrl: string;
+}
+
+interface WorkerOptions {
+  settings: WorkerSettings;
   pool: Pool;
   installation: Installation;
   metrics: Metrics;
@@ -35,14 +43,14 @@ export interface Worker extends DataPlaneServer {
 
 /** Settles when the worker listens. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { environment, directUrl, pool, installation, metrics, log } = options;
+  const { settings, pool, installation, metrics, log } = options;
   const clock = createDatabaseClock();
   const dataKeys = createDataKeys(pool, installation);
   const tokenMetrics = createTokenMetrics(metrics);
   const config = createConfigCache({
     pool,
-    directUrl,
-    redisUrl: environment.redisUrl,
+    directUrl: settings.directUrl,
+    redisUrl: settings.redisUrl,
     installation,
     dataKeys,
     clock,
@@ -51,16 +59,16 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   });
   const { applications } = config;
   const services = createServices({ pool, dataKeys, clock, applications, log }, tokenMetrics);
-  const controlPlane = `http://127.0.0.1:${environment.controlPlanePort}`;
+  const controlPlane = `http://127.0.0.1:${settings.controlPlanePort}`;
   const relay = createRelay(controlPlane, installation.relaySecret);
   const http = createHttpMetrics(metrics, 'data');
   const dataPlane = createDataPlaneServer({
     services,
     relay,
     http,
-    tls: await readTls(environment),
+    tls: await readTls(settings),
   });
-  const port = await listenOn(dataPlane, environment.port);
+  const port = await listen(dataPlane.server, settings.port, undefined);
 
   // Until jobs have a process of their own, each worker offers to fold; one at a time does.
   const folding = new AbortController();
@@ -77,18 +85,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
 }
 
-async function listenOn({ server }: DataPlaneServer, port: number): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, resolve);
-  });
-  return (server.address() as AddressInfo).port;
-}
-
 async function readTls({
   tlsCertFile,
   tlsKeyFile,
-}: Environment): Promise<{ cert: string; key: string } | undefined> {
+}: WorkerSettings): Promise<{ cert: string; key: string } | undefined> {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
   return { cert: await readFile(tlsCertFile, 'utf8'), key: await readFile(tlsKeyFile, 'utf8') };
 }

@@ -53,7 +53,7 @@ export async function startAllInOne(options: StartOptions): Promise<AllInOne> {
   const database = await openDatabase(environment, log);
   parts.push({ stop: () => database.close(), kill: () => void database.close('immediate') });
   await checkPoolSize(database.connectionString, environment.databasePoolMax);
-  for (const migration of await database.migrate()) log.info({ migration }, 'migrated');
+  for (const migration of await database.migrate()) log.debug({ migration }, 'migrated');
   const first = await withInstallation(database, log, (pool, installation) =>
     createFirstTenant(pool, installation, environment.bootstrapKey),
   );

@@ -26,9 +26,9 @@ export async function checkPorts(environment: Environment, metricsPort: number):
 function checkPort(name: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', (cause: NodeJS.ErrnoException) => {
-      const why = cause.code === 'EADDRINUSE' ? 'is in use by another program' : 'cannot be used';
-      reject(new Error(`port ${port} ${why}: set ${name} to another one`, { cause }));
+    probe.once('error', ({ code }: NodeJS.ErrnoException) => {
+      const why = code === 'EADDRINUSE' ? 'is in use by another program' : 'cannot be used';
+      reject(new Error(`port ${port} ${why}: set ${name} to another one`));
     });
     probe.listen(port, () => probe.close(() => resolve()));
   });

@@ -37,6 +37,8 @@ export interface PlaneOptions {
   /** Its whole environment, given the port to listen on: the one it had, after a restart. */
   readonly environment: (port: number | undefined) => NodeJS.ProcessEnv;
   readonly log: Logger;
+  /** Gets what the process writes; unset: it goes where ours goes. */
+  readonly onOutput?: ((text: string) => void) | undefined;
 }
 
 type Message =
@@ -52,21 +54,33 @@ const DRAIN_MS = 30_000;
 /** Shorter than any scraper's patience. */
 const REPORT_MS = 2_000;
 
+/** One life of a plane. */
+interface Life {
+  readonly child: ChildProcess;
+  /** Settles with a word on how the process ended, or why it never began. */
+  readonly ended: Promise<string>;
+  /** Settles with its port once it listens. */
+  readonly listening: Promise<number>;
+  phase: 'starting' | 'serving' | 'ended';
+}
+
 /** Starts the plane and settles when it listens. Throws when it ends before. */
 export async function startPlane(options: PlaneOptions): Promise<PlaneProcess> {
   const { name, log } = options;
-  let child = launch(options, undefined);
-  const port = await firstPort(name, child);
+  let life = launch(options, undefined);
+  const failed = life.ended.then((how) => {
+    throw new Error(`${name} ended with ${how} before it was ready`);
+  });
+  failed.catch(() => undefined);
+  const port = await Promise.race([life.listening, failed]);
   const stopped = Promise.withResolvers<void>();
   let stopping = false;
-  let alive = true;
 
   async function watch(): Promise<void> {
     let delayMs = RESTART_MS_MIN;
     while (!stopping) {
       const since = performance.now();
-      const how = await exitOf(child);
-      alive = false;
+      const how = await life.ended;
       if (stopping) return;
       if (performance.now() - since > STABLE_MS) delayMs = RESTART_MS_MIN;
       const jittered = Math.round(delayMs * (0.5 + Math.random() / 2));
@@ -74,83 +88,79 @@ export async function startPlane(options: PlaneOptions): Promise<PlaneProcess> {
       await Promise.race([delay(jittered), stopped.promise]);
       delayMs = Math.min(delayMs * 2, RESTART_MS_MAX);
       if (stopping) return;
-      child = launch(options, port);
-      alive = true;
+      life = launch(options, port);
     }
   }
   const watching = watch();
+  const end = (signal: NodeJS.Signals): void => {
+    stopping = true;
+    stopped.resolve();
+    life.child.kill(signal);
+  };
 
   return {
     name,
     port,
-    pid: () => child.pid,
-    isAlive: () => alive,
-    report: () => reportOf(name, child, alive),
+    pid: () => life.child.pid,
+    isAlive: () => life.phase !== 'ended',
+    report: () => reportOf(name, life),
     stop: async () => {
-      stopping = true;
-      stopped.resolve();
-      child.kill('SIGTERM');
-      const patience = setTimeout(() => child.kill('SIGKILL'), DRAIN_MS);
+      end('SIGTERM');
+      const patience = setTimeout(() => life.child.kill('SIGKILL'), DRAIN_MS);
       await watching;
       clearTimeout(patience);
     },
-    kill: () => {
-      stopping = true;
-      stopped.resolve();
-      child.kill('SIGKILL');
-    },
+    kill: () => end('SIGKILL'),
   };
 }
 
-function launch(options: PlaneOptions, port: number | undefined): ChildProcess {
+function launch(options: PlaneOptions, port: number | undefined): Life {
   const entry = fileURLToPath(new URL(`../${options.entry}`, import.meta.url));
   const argv = ['-c', 'ulimit -c 0; exec "$@"', 'sh', process.execPath, entry];
+  const output = options.onOutput === undefined ? 'inherit' : 'pipe';
   const child = spawn('/bin/sh', argv, {
     // A session of its own: Ctrl-C in the terminal reaches us alone, and we drain in order.
     detached: true,
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', output, output, 'ipc'],
     env: options.environment(port),
   });
-  // Sending to a child that is just ending is no error of ours; `exit` tells the rest.
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => options.onOutput?.(text));
+  }
+  // Sending to a child that is just ending is no error of ours; its end tells the rest.
   child.on('error', (err) => options.log.warn({ err }, `${options.name}: lost its channel`));
-  return child;
+  return observe(child);
 }
 
-async function firstPort(name: string, child: ChildProcess): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const onMessage = (message: Message): void => {
-    if (message.type === 'ready') resolve(message.port);
+function observe(child: ChildProcess): Life {
+  const listening = Promise.withResolvers<number>();
+  const ended = Promise.withResolvers<string>();
+  const life: Life = {
+    child,
+    listening: listening.promise,
+    ended: ended.promise,
+    phase: 'starting',
   };
-  child.on('message', onMessage);
-  const failed = exitOf(child).then((how) => {
-    throw new Error(`${name} ended with ${how} before it was ready`);
+  const end = (how: string): void => {
+    life.phase = 'ended';
+    ended.resolve(how);
+  };
+  child.on('message', (message: Message) => {
+    if (message.type !== 'ready' || life.phase === 'ended') return;
+    life.phase = 'serving';
+    listening.resolve(message.port);
   });
-  try {
-    return await Promise.race([promise, failed]);
-  } finally {
-    failed.catch(() => undefined);
-    child.off('message', onMessage);
-  }
-}
-
-/** Settles with a word on how the process ended, also when it ended long ago or never began. */
-function exitOf(child: ChildProcess): Promise<string> {
-  const word = (code: number | null, signal: string | null) => signal ?? `code ${code}`;
-  if (child.exitCode !== null || child.signalCode !== null) {
-    return Promise.resolve(word(child.exitCode, child.signalCode));
-  }
-  return new Promise((resolve) => {
-    child.once('exit', (code, signal) => resolve(word(code, signal)));
-    child.once('error', (error) => {
-      if (child.pid === undefined) resolve(error.message);
-    });
+  child.once('exit', (code, signal) => end(signal ?? `code ${code}`));
+  child.once('error', (error) => {
+    if (child.pid === undefined) end(error.message);
   });
+  return life;
 }
 
 let reports = 0;
 
-async function reportOf(name: string, child: ChildProcess, alive: boolean): Promise<PlaneReport> {
-  if (!alive || !child.connected) return { ready: false, problems: [`${name} is starting`] };
+async function reportOf(name: string, { child, phase }: Life): Promise<PlaneReport> {
+  if (phase !== 'serving') return { ready: false, problems: [`${name} is starting`] };
   const id = ++reports;
   const { promise, resolve } = Promise.withResolvers<PlaneReport>();
   const onMessage = (message: Message): void => {

@@ -25,12 +25,13 @@ const CONTROL_PLANE_CONNECTIONS_MAX = 4;
 
 /**
  * Starts both with these settings, in which database and key must be given, and settles when both
- * listen. `inherited` is the environment they get besides.
+ * listen. `inherited` is the environment they get besides, `onOutput` gets what they write.
  */
 export async function startPlanes(
   environment: Environment,
   inherited: NodeJS.ProcessEnv,
   log: Logger,
+  onOutput?: (text: string) => void,
 ): Promise<Planes> {
   const settings = { ...environment, bootstrapKey: undefined, metricsPort: undefined };
   const controlPlaneShare = Math.min(
@@ -41,6 +42,7 @@ export async function startPlanes(
     name: 'control-plane',
     entry: 'control-plane/main.ts',
     log,
+    onOutput,
     environment: (port = environment.controlPlanePort) =>
       childEnvironment(inherited, {
         ...settings,
@@ -52,6 +54,7 @@ export async function startPlanes(
     name: 'data-plane',
     entry: 'data-plane/main.ts',
     log,
+    onOutput,
     environment: (port = environment.port) =>
       childEnvironment(inherited, {
         ...settings,

@@ -4,6 +4,7 @@
  */
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { createLogger, type Logger } from '../shared/observability/logger.ts';
+import { endOnCrash } from '../shared/process/end-on-crash.ts';
 import { type FirstStart, type Part, startAllInOne } from './all-in-one.ts';
 import { failureLine } from './failure-line.ts';
 import { firstStepsText, type ManagementKey, newVaultText, readyText } from './welcome.ts';
@@ -19,6 +20,7 @@ export async function start(source: NodeJS.ProcessEnv): Promise<number> {
   try {
     const environment = readEnvironment(source);
     const log = createLogger('sallyport', environment.logLevel);
+    endOnCrash(log);
     code = await runUntil(signalled, environment, source, parts, log);
   } catch (error) {
     process.stderr.write(`Sallyport did not start: ${failureLine(error)}\n`);
@@ -41,10 +43,10 @@ async function runUntil(
     process.stdout.write(newVaultText(managementKey, kekFile));
   };
   const running = await startAllInOne({ environment, inherited, log, parts, onFirstStart });
-  const { baseUrl, lost } = running;
+  const { baseUrl, metricsPort, lost } = running;
+  log.debug({ port: metricsPort }, 'metrics');
   const firstSteps = managementKey === undefined ? '' : firstStepsText(baseUrl, managementKey);
   process.stdout.write(firstSteps + readyText(baseUrl));
-  log.info({ port: running.metricsPort }, 'metrics');
 
   const never = new Promise<void>(() => undefined);
   const signal = await Promise.race([signalled, lost ?? never]);

@@ -30,7 +30,7 @@ function create(plane: ControlPlane): Carry<typeof api.createApplication> {
   return async ({ caller, body }) => {
     const { tenant_id, application_id: created_by } = caller;
     const origin = { id: randomUUID(), created_by };
-    const { application, key } = await applyChange(plane, tenant_id, changed(origin.id), (client) =>
+    const { application, key } = await applyChange(plane, caller, changed(origin.id), (client) =>
       createApplication(client, plane.installation, tenant_id, body, origin),
     );
     return { ...application, key };
@@ -67,7 +67,7 @@ function get({ pool }: ControlPlane): Carry<typeof api.getApplication> {
 /** PUT replaces; only `expires_at` is kept when absent, lest a rename made a key live forever. */
 function update(plane: ControlPlane): Carry<typeof api.updateApplication> {
   return ({ caller, params: { id }, body }) =>
-    applyChange(plane, caller.tenant_id, changed(id), async (client) => {
+    applyChange(plane, caller, changed(id), async (client) => {
       const { tenant_id, application_id } = caller;
       const current = await store.lockApplication(client, tenant_id, id);
       if (current === undefined) return notFound();
@@ -84,8 +84,9 @@ function update(plane: ControlPlane): Carry<typeof api.updateApplication> {
 }
 
 function remove(plane: ControlPlane): Carry<typeof api.deleteApplication> {
-  return ({ caller: { tenant_id }, params: { id } }) =>
-    applyChange(plane, tenant_id, changed(id), async (client) => {
+  return ({ caller, params: { id } }) =>
+    applyChange(plane, caller, changed(id), async (client) => {
+      const { tenant_id } = caller;
       const wasThere = await store.deleteApplication(client, tenant_id, id);
       if (!wasThere) notFound();
       await revokeKeys(client, tenant_id, id);
@@ -95,7 +96,7 @@ function remove(plane: ControlPlane): Carry<typeof api.deleteApplication> {
 
 function regenerate(plane: ControlPlane): Carry<typeof api.regenerateKey> {
   return ({ caller, params: { id } }) =>
-    applyChange(plane, caller.tenant_id, changed(id), async (client) => {
+    applyChange(plane, caller, changed(id), async (client) => {
       const { tenant_id, application_id: created_by } = caller;
       const application = await store.touchApplication(client, tenant_id, id, created_by);
       if (application === undefined) return notFound();

@@ -22,8 +22,9 @@ function get({ pool }: ControlPlane): Carry<typeof api.getTenant> {
 
 /** Absent `settings` are kept, lest a rename switched fingerprints back on; null removes them all. */
 function update(plane: ControlPlane): Carry<typeof api.updateTenant> {
-  return ({ caller: { tenant_id, application_id }, body }) =>
-    applyChange(plane, tenant_id, changed(tenant_id), async (client) => {
+  return ({ caller, body }) =>
+    applyChange(plane, caller, changed(caller.tenant_id), async (client) => {
+      const { tenant_id, application_id } = caller;
       const settings = body.settings === null ? {} : body.settings;
       const values = { name: body.name, settings };
       return (await store.updateTenant(client, tenant_id, values, application_id)) ?? notFound();
@@ -31,9 +32,9 @@ function update(plane: ControlPlane): Carry<typeof api.updateTenant> {
 }
 
 function remove(plane: ControlPlane): Carry<typeof api.deleteTenant> {
-  return ({ caller: { tenant_id } }) =>
-    applyChange(plane, tenant_id, changed(tenant_id), async (client) => {
-      await store.deleteTenant(client, tenant_id);
+  return ({ caller }) =>
+    applyChange(plane, caller, changed(caller.tenant_id), async (client) => {
+      await store.deleteTenant(client, caller.tenant_id);
       return undefined;
     });
 }

@@ -17,8 +17,8 @@ import type { EntrySource } from './entry-source.ts';
 const ENTRIES_MAX = 20_000;
 
 export interface CachedApplication extends Omit<ApplicationEntry, 'config_version'> {
-  /** Moves on when a change did not concern this application. */
-  config_version: string;
+  /** The version it was read at, or up to which no change concerned it. */
+  readonly config_version: string;
   readonly access: Access;
   /** Where the cache finds it again. Not the key itself. */
   readonly digest: string;
@@ -102,15 +102,20 @@ export function createApplicationCache(options: CacheOptions): ApplicationCache 
       onRefresh('gone');
       return undefined;
     }
-    const { tenant_id, config_version } = application;
+    const { tenant_id, config_version, digest } = application;
     const changed = await changesBetween(tenant_id, config_version, version);
+    const known = byDigest.peek(digest);
+    // Others have waited for the same change, and one of them was first.
+    if (known?.config_version === version) return known;
     if (changed !== undefined && !concerns(changed, application)) {
-      application.config_version = version;
+      // A new object: a request under way goes on with the version it was decided at.
+      const moved = { ...application, config_version: version };
+      if (known === application) byDigest.set(digest, moved);
       onRefresh('unchanged');
-      return application;
+      return moved;
     }
-    byDigest.delete(application.digest);
-    const reloaded = await loadOnce(application.digest, application.keyHash, version);
+    byDigest.delete(digest);
+    const reloaded = await loadOnce(digest, application.keyHash, version);
     onRefresh(reloaded === undefined ? 'gone' : 'reloaded');
     return reloaded;
   }

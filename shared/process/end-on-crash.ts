@@ -8,3 +8,12 @@ export function endOnCrash(log: Logger): void {
     process.exit(1);
   });
 }
+
+/** One line for the terminal: a stack would show where, but never what to do. */
+export function endOnFailedStart(name: string): (error: unknown) => never {
+  return (error) => {
+    const reason = error instanceof Error ? error.message : 'an unknown error';
+    process.stderr.write(`sallyport ${name}: ${reason}\n`);
+    process.exit(1);
+  };
+}

@@ -7,7 +7,7 @@
 import { ROOT_CONTAINER } from '../access/containers.ts';
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
-import { CVC_COLUMNS, JOIN_CVC, NOT_EXPIRED, TOKEN_COLUMNS, type TokenRow } from './token-row.ts';
+import { NO_CVC_COLUMNS, NOT_EXPIRED, TOKEN_COLUMNS, type TokenRow } from './token-row.ts';
 
 export interface TokenFilter {
   /** Container prefixes the caller may see; `['/']` is everything. Never empty. */
@@ -82,8 +82,8 @@ const ANSWER = `
   FROM total
   LEFT JOIN tenants tn ON tn.id = $1
   LEFT JOIN (
-    SELECT ${TOKEN_COLUMNS}, ${CVC_COLUMNS}, page.place
-    FROM page JOIN tokens t ON t.tenant_id = $1 AND t.id = page.id ${JOIN_CVC}
+    SELECT ${TOKEN_COLUMNS}, ${NO_CVC_COLUMNS}, page.place
+    FROM page JOIN tokens t ON t.tenant_id = $1 AND t.id = page.id
   ) r ON true
   ORDER BY r.place`;
 

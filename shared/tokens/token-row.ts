@@ -34,6 +34,9 @@ export const TOKEN_COLUMNS = `
 export const CVC_COLUMNS = `
   c.sealed AS cvc_sealed, ${milliseconds('c.due_at')} AS cvc_due_at_ms`;
 
+/** In their place in lists and duplicates, which never show a cvc (design section 12). */
+export const NO_CVC_COLUMNS = 'NULL::bytea AS cvc_sealed, NULL::float8 AS cvc_due_at_ms';
+
 /** A token is served until the moment it expires, whether or not a sweep has removed it. */
 export const NOT_EXPIRED = '(t.expires_at IS NULL OR t.expires_at > clock_now())';
 

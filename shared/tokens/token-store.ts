@@ -7,7 +7,14 @@ import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import type { SealedCvc } from './seal-cvc.ts';
 import type { EncodedToken } from './token-draft.ts';
-import { CVC_COLUMNS, JOIN_CVC, NOT_EXPIRED, TOKEN_COLUMNS, type TokenRow } from './token-row.ts';
+import {
+  CVC_COLUMNS,
+  JOIN_CVC,
+  NO_CVC_COLUMNS,
+  NOT_EXPIRED,
+  TOKEN_COLUMNS,
+  type TokenRow,
+} from './token-row.ts';
 
 export interface LockedToken {
   token: TokenRow | undefined;
@@ -214,7 +221,7 @@ export async function findByFingerprint(
   const { rows } = await client.query<TokenRow>({
     name: 'find-token-by-fingerprint',
     text: `
-      SELECT ${TOKEN_COLUMNS}, ${CVC_COLUMNS} FROM tokens t ${JOIN_CVC}
+      SELECT ${TOKEN_COLUMNS}, ${NO_CVC_COLUMNS} FROM tokens t
       WHERE t.tenant_id = $1 AND t.fingerprint = $2 AND ${NOT_EXPIRED}
         AND ($3::text IS NULL OR t.id <> $3)
       ORDER BY t.created_at, t.id LIMIT 1`,

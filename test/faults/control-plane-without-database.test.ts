@@ -1,10 +1,8 @@
 import { expect } from 'chai';
-import {
-  createControlPlane,
-  type RunningControlPlane,
-} from '../../control-plane/create-control-plane.ts';
+import { createControlPlane } from '../../control-plane/create-control-plane.ts';
 import { localKeyEncryption } from '../../shared/crypto/local-key.ts';
 import { createLogger } from '../../shared/observability/logger.ts';
+import type { Plane } from '../../shared/process/serve-plane.ts';
 import { startTestControlPlane, type TestControlPlane } from '../support/control-plane.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts';
 import { call } from '../support/http-call.ts';
@@ -12,7 +10,7 @@ import { call } from '../support/http-call.ts';
 describe('the control plane without its database', () => {
   let server: TestControlPlane;
   let proxy: DatabaseProxy;
-  let plane: RunningControlPlane;
+  let plane: Plane;
   let baseUrl: string;
 
   before(async () => {

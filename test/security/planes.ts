@@ -1,113 +1,87 @@
 /**
- * Control plane and data planes as processes of their own, on a database of their own, for tests that
- * attack what passes between them. Superuser access to the database is the attacker's.
+ * A whole Sallyport with one or more data planes, for tests that attack what passes between them.
+ * Superuser access to the database is the attacker's.
  */
 import pg from 'pg';
 import { childEnvironment, readEnvironment } from '../../config/environment.ts';
-import { createManagedTenant } from '../../embedded/first-start.ts';
 import { type PlaneProcess, startPlane } from '../../embedded/plane-process.ts';
 import type { AccessRule } from '../../shared/access/access-rules.ts';
-import { loadInstallation } from '../../shared/crypto/installation.ts';
-import { localKeyEncryption } from '../../shared/crypto/local-key.ts';
 import { createLogger } from '../../shared/observability/logger.ts';
-import { createPool, inTransaction } from '../../shared/postgres/pool.ts';
 import type { TestTenant } from '../support/control-plane.ts';
 import { call, type JsonObject } from '../support/http-call.ts';
-import { createTestDatabase } from '../support/postgres.ts';
+import { startSallyport, type TestSallyport } from '../support/sallyport.ts';
 
 export interface TestApplication {
   readonly id: string;
   readonly key: string;
 }
 
-export interface TestPlanes {
+export interface TestPlanes extends Pick<TestSallyport, 'addTenant' | 'tenant' | 'output'> {
   /** Addresses of the data planes, in the order they were started. */
   readonly urls: readonly string[];
   readonly controlPlane: PlaneProcess;
   readonly dataPlanes: readonly PlaneProcess[];
   /** Superuser connections to the planes' database. */
   readonly admin: pg.Pool;
-  addTenant(name: string): Promise<TestTenant>;
   /** One more data plane, which knows nothing yet. Settles with its address. */
   addDataPlane(): Promise<string>;
   stop(): Promise<void>;
 }
 
-const TOKEN_PERMISSIONS = ['token:create', 'token:read', 'token:update', 'token:delete'] as const;
-
 /** All token permissions, everywhere, in clear. */
 export const REVEAL_ALL: AccessRule[] = [
-  { priority: 1, container: '/', transform: 'reveal', permissions: [...TOKEN_PERMISSIONS] },
+  {
+    priority: 1,
+    container: '/',
+    transform: 'reveal',
+    permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+  },
 ];
 
-export async function startTestPlanes(settings: { redisUrl?: string } = {}): Promise<TestPlanes> {
-  const database = await createTestDatabase();
-  const log = createLogger('test', 'silent');
+const POOL_MAX = 6;
+
+/** `settings` are environment variables of all planes. */
+export async function startTestPlanes(settings: NodeJS.ProcessEnv = {}): Promise<TestPlanes> {
+  const sallyport = await startSallyport(settings);
+  const { database, planes } = sallyport;
   const environment = readEnvironment({
     NODE_ENV: 'test',
     DATABASE_URL: database.connectionString,
     SALLYPORT_KEK: database.kek,
-    REDIS_URL: settings.redisUrl,
-    PORT: '0',
-    CONTROL_PLANE_PORT: '0',
-    DATABASE_POOL_MAX: '6',
+    CONTROL_PLANE_PORT: String(planes.controlPlane.port),
+    DATABASE_POOL_MAX: String(POOL_MAX),
     LOG_LEVEL: 'silent',
+    ...settings,
   });
-  const start = (name: string, controlPlanePort: number) => {
-    const ports = (port = 0) =>
-      name === 'control-plane' ? { controlPlanePort: port } : { port, controlPlanePort };
-    return startPlane({
-      name,
-      entry: `${name}/main.ts`,
-      log,
-      environment: (port) =>
-        childEnvironment({ NODE_ENV: 'test' }, { ...environment, ...ports(port) }),
-    });
-  };
-  const controlPlane = await start('control-plane', 0);
-  const dataPlanes: PlaneProcess[] = [];
-  const urls: string[] = [];
+  const dataPlanes = [planes.dataPlane];
+  const urls = [sallyport.baseUrl];
   const admin = new pg.Pool({ connectionString: database.adminConnectionString, max: 4 });
-  const addDataPlane = async (): Promise<string> => {
-    const plane = await start('data-plane', controlPlane.port);
-    const url = `http://localhost:${plane.port}`;
-    dataPlanes.push(plane);
-    urls.push(url);
-    return url;
-  };
-  await addDataPlane();
+  // A test that cuts connections may cut these as well.
+  admin.on('error', () => undefined);
   return {
+    ...sallyport,
     urls,
-    controlPlane,
+    controlPlane: planes.controlPlane,
     dataPlanes,
     admin,
-    addDataPlane,
-    addTenant: (name) => createTestTenant(database, name),
+    addDataPlane: async () => {
+      const plane = await startPlane({
+        name: 'data-plane',
+        entry: 'data-plane/main.ts',
+        log: createLogger('test', 'silent'),
+        environment: (port = 0) => childEnvironment({ NODE_ENV: 'test' }, { ...environment, port }),
+      });
+      const url = `http://localhost:${plane.port}`;
+      dataPlanes.push(plane);
+      urls.push(url);
+      return url;
+    },
     stop: async () => {
       await Promise.all(dataPlanes.map((plane) => plane.stop()));
-      await controlPlane.stop();
       await admin.end();
-      await database.drop();
+      await sallyport.stop();
     },
   };
-}
-
-async function createTestTenant(
-  { connectionString, kek }: { connectionString: string; kek: string },
-  name: string,
-): Promise<TestTenant> {
-  const log = createLogger('test', 'silent');
-  const pool = createPool({ connectionString, max: 1, applicationName: 'test', log });
-  try {
-    const secrets = await loadInstallation(pool, localKeyEncryption(Buffer.from(kek, 'base64')));
-    const made = await inTransaction(pool, (client) =>
-      createManagedTenant(client, secrets, { name }),
-    );
-    const { tenant, application, key } = made;
-    return { id: tenant.id, managementApplicationId: application.id, managementKey: key };
-  } finally {
-    await pool.end();
-  }
 }
 
 /** A new private application; in clear everywhere unless `grants` says otherwise. */

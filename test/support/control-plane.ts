@@ -1,15 +1,13 @@
 /** A control plane of its own over real HTTP, with a tenant and its management key, for one test file. */
 
 import { createManagementApplication } from '../../control-plane/applications/create-application.ts';
-import {
-  createControlPlane,
-  type RunningControlPlane,
-} from '../../control-plane/create-control-plane.ts';
+import { createControlPlane } from '../../control-plane/create-control-plane.ts';
 import { createTenant } from '../../control-plane/tenants/create-tenant.ts';
 import { type Installation, loadInstallation } from '../../shared/crypto/installation.ts';
 import { localKeyEncryption } from '../../shared/crypto/local-key.ts';
 import { createLogger } from '../../shared/observability/logger.ts';
 import { createPool, inTransaction, type Pool } from '../../shared/postgres/pool.ts';
+import type { Plane } from '../../shared/process/serve-plane.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
 export interface TestTenant {
@@ -26,7 +24,7 @@ export interface TestControlPlane {
   /** A pool of the test's own, as the role that Sallyport uses. */
   readonly pool: Pool;
   readonly installation: Installation;
-  readonly plane: RunningControlPlane;
+  readonly plane: Plane;
   readonly tenant: TestTenant;
   addTenant(name: string): Promise<TestTenant>;
   stop(): Promise<void>;

@@ -211,6 +211,19 @@ describe('what a key may do with tokens', () => {
     });
   });
 
+  // A change that did not concern the application moved its version on while a creation was under
+  // way: the creation then tried new ids without end.
+  it('goes on while the configuration changes', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const change = vault.keyWith({ permissions: ['token:read'] });
+      const creations = Array.from({ length: 8 }, (_, i) =>
+        tokens.create({ id: `round-${round}-${i}`, type: 'token', data: i }),
+      );
+      for (const { status } of await Promise.all(creations)) expect(status).to.equal(201);
+      await change;
+    }
+  });
+
   describe('by its containers', () => {
     const REFUSED = [
       ...['pci/high', '/pci/high', 'pci/', '/pci//high/', '//', '/pci/../bank/', '', ' /pci/'],

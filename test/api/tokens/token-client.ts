@@ -59,7 +59,7 @@ export function tokenClient(url: string, key: string): TokenClient {
     create,
     async created(json) {
       const answer = await create(json);
-      expect(answer.status, answer.text).to.equal(201);
+      expect(answer.status, answer.text.slice(0, 500)).to.equal(201);
       return answer.body;
     },
     read: (id) => send(`GET ${path(id)}`),
@@ -79,7 +79,7 @@ export function expectProblem(
   status: number,
   ...paths: string[]
 ): void {
-  expect(answer.status, answer.text).to.equal(status);
+  expect(answer.status, answer.text.slice(0, 500)).to.equal(status);
   expect(answer.headers.get('content-type')).to.equal('application/problem+json');
   const { errors, ...problem } = JSON.parse(answer.text) as JsonObject;
   expect(problem).to.have.all.keys('title', 'status', 'detail');

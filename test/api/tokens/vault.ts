@@ -3,11 +3,10 @@
  * planes on the same database, with their clocks set ahead, are how these tests travel in time.
  */
 import { readEnvironment } from '../../../config/environment.ts';
-import { startWorker } from '../../../data-plane/worker.ts';
+import { requiredSettings } from '../../../config/required-settings.ts';
+import { createDataPlane } from '../../../data-plane/create-data-plane.ts';
 import type { AccessRule } from '../../../shared/access/access-rules.ts';
 import { createLogger } from '../../../shared/observability/logger.ts';
-import { createMetrics } from '../../../shared/observability/metrics.ts';
-import { createPool } from '../../../shared/postgres/pool.ts';
 import {
   startTestControlPlane,
   type TestControlPlane,
@@ -103,27 +102,11 @@ async function startDataPlane(control: TestControlPlane, aheadSeconds: number): 
     SALLYPORT_KEK: kek,
     PORT: '0',
     CONTROL_PLANE_PORT: String(control.port),
+    DATABASE_POOL_MAX: '8',
     SALLYPORT_TEST_CLOCK_OFFSET: String(aheadSeconds),
   });
-  const log = createLogger('test', 'silent');
-  const pool = createPool({
-    connectionString,
-    max: 8,
-    applicationName: 'test-data-plane',
-    clockOffsetSeconds: environment.testClockOffsetSeconds,
-    log,
-  });
-  const metrics = createMetrics({ version: 'test' }, pool);
-  const { installation } = control;
-  const options = { environment, directUrl: connectionString, pool, installation, metrics, log };
-  const worker = await startWorker(options);
-  return {
-    url: `http://localhost:${worker.port}`,
-    async stop() {
-      worker.server.closeAllConnections();
-      await new Promise((resolve) => worker.server.close(resolve));
-      await worker.close();
-      await pool.end();
-    },
-  };
+  const settings = { ...environment, ...requiredSettings(environment) };
+  const plane = createDataPlane(settings, createLogger('test', 'silent'));
+  const port = await plane.start();
+  return { url: `http://localhost:${port}`, stop: plane.stop };
 }

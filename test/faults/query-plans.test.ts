@@ -1,0 +1,182 @@
+/**
+ * The plans of the statements that run for every request, on a large table and without its statistics:
+ * a prepared statement keeps its generic plan, and a plan that walks a table takes the service down.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import pg from 'pg';
+import { createChangeRecord } from '../../data-plane/config-cache/change-record.ts';
+import { loadApplicationByKeyHash } from '../../shared/config-entries/application-entry.ts';
+import { readConfigVersions } from '../../shared/config-entries/config-version.ts';
+import { createLogger } from '../../shared/observability/logger.ts';
+import { createPool, type Pool, type Queryable } from '../../shared/postgres/pool.ts';
+import { READ_TOKENS } from '../../shared/tokens/batch-reader.ts';
+import { listTokens, type TokenFilter } from '../../shared/tokens/list-tokens.ts';
+import * as store from '../../shared/tokens/token-store.ts';
+import { INSERT_TOKENS } from '../../shared/tokens/token-writer.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+/** Owns half of all tokens; the others share the rest. */
+const BIG_TENANT = '00000000-0000-4000-8000-000000000000';
+
+interface PlanNode {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  Plans?: PlanNode[];
+}
+
+const seed = (tokens: number, tenants: number): string => `
+  INSERT INTO tenants (id, name, config_version)
+    SELECT '${BIG_TENANT}'::uuid, 'Big', gen_random_uuid()
+    UNION ALL SELECT gen_random_uuid(), 'Small', gen_random_uuid() FROM generate_series(2, ${tenants});
+  CREATE TEMP TABLE numbered AS SELECT id, row_number() OVER (ORDER BY id) AS n FROM tenants;
+  INSERT INTO tokens (tenant_id, id, type, container, fingerprint, sealed, expires_at, created_by, created_at)
+    SELECT CASE WHEN g % 2 = 0 THEN '${BIG_TENANT}'::uuid ELSE t.id END, 'token-' || g,
+      (ARRAY['card', 'token', 'bank'])[1 + g % 3], (ARRAY['/pci/high/', '/general/high/'])[1 + g % 2],
+      md5(g::text), '\\x00', CASE WHEN g % 10 = 0 THEN now() + g * interval '1 s' END,
+      gen_random_uuid(), now() - g * interval '1 s'
+    FROM generate_series(1, ${tokens}) AS g JOIN numbered t ON t.n = 1 + g % ${tenants};
+  DROP TABLE numbered;
+  INSERT INTO token_terms (tenant_id, token_id, hash)
+    SELECT tenant_id, id, decode(md5(id || k), 'hex') FROM tokens, generate_series(1, 2) AS k;
+  INSERT INTO token_cvcs (tenant_id, token_id, sealed, due_at)
+    SELECT tenant_id, id, '\\x00', now() FROM tokens WHERE type = 'card' LIMIT 20000;
+  INSERT INTO token_counts (tenant_id, container, type, count)
+    SELECT tenant_id, container, type, count(*) FROM tokens GROUP BY 1, 2, 3;
+  INSERT INTO config_changes (tenant_id, version, kind, id, previous_version)
+    SELECT id, gen_random_uuid(), 'application', gen_random_uuid(), gen_random_uuid()
+    FROM tenants, generate_series(1, 10);
+  INSERT INTO applications (tenant_id, id, name, type, permissions, rules)
+    SELECT id, gen_random_uuid(), 'x', 'private', '{}', '[]' FROM tenants, generate_series(1, 5);
+  INSERT INTO key_directory (hash, tenant_id, kind, id)
+    SELECT decode(md5(id::text), 'hex'), tenant_id, 'application', id FROM applications;
+`;
+
+const SEEDED = [
+  ...['tenants', 'tokens', 'token_terms', 'token_cvcs', 'token_counts', 'config_changes'],
+  ...['applications', 'key_directory'],
+];
+
+const visible = (over: Partial<TokenFilter>): TokenFilter => ({
+  containers: ['/'],
+  types: undefined,
+  terms: undefined,
+  ids: undefined,
+  ...over,
+});
+
+const FILTERS: Record<string, TokenFilter> = {
+  everything: visible({}),
+  'by container': visible({ containers: ['/pci/'] }),
+  'by type': visible({ types: ['card'] }),
+  'by ids': visible({ ids: ['token-1', 'token-2'] }),
+  'by terms': visible({ terms: [randomBytes(16), randomBytes(16)] }),
+  'by ids and terms': visible({ ids: ['token-1'], terms: [randomBytes(16)] }),
+};
+
+/** Statements of the request path, run as the product runs them. */
+const CALLS: Record<string, (db: Queryable) => Promise<unknown>> = {
+  'lock a token': (db) => store.lockToken(db, BIG_TENANT, 'token-2'),
+  'delete a token': (db) => store.deleteToken(db, BIG_TENANT, 'nothing'),
+  'delete an expired token': (db) => store.deleteIfExpired(db, BIG_TENANT, 'nothing'),
+  'find a duplicate': (db) => store.findByFingerprint(db, BIG_TENANT, 'x', undefined),
+  'find a key': (db) => loadApplicationByKeyHash(db, randomBytes(32)),
+  'read versions': (db) => readConfigVersions(db, [BIG_TENANT]),
+  'read changes': (db) => createChangeRecord(db)(BIG_TENANT, randomUUID(), randomUUID()),
+  ...Object.fromEntries(
+    Object.entries(FILTERS).map(([name, filter]) => [
+      `list tokens: ${name}`,
+      (db: Queryable) => listTokens(db, BIG_TENANT, filter, { limit: 20, offset: 0 }),
+    ]),
+  ),
+};
+
+function* nodesOf(plan: PlanNode): Generator<PlanNode> {
+  yield plan;
+  for (const child of plan.Plans ?? []) yield* nodesOf(child);
+}
+
+describe('the generic plans of the request path', () => {
+  let database: TestDatabase;
+  let admin: pg.Client;
+  /** Sessions as the product has them. */
+  let pool: Pool;
+
+  before(async () => {
+    database = await createTestDatabase();
+    admin = new pg.Client({ connectionString: database.adminConnectionString });
+    await admin.connect();
+    pool = createPool({
+      connectionString: database.connectionString,
+      max: 1,
+      applicationName: 'test',
+      log: createLogger('test', 'silent'),
+    });
+  });
+  after(async () => {
+    await admin.end();
+    await pool.end();
+    await database.drop();
+  });
+
+  /** The plan that a prepared statement ends up with, whatever its parameters are. */
+  async function genericPlan(text: string): Promise<PlanNode[]> {
+    const { rows } = await pool.query(`EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}`);
+    return [...nodesOf(rows[0]['QUERY PLAN'][0].Plan as PlanNode)];
+  }
+
+  async function expectNoWalk(text: string): Promise<void> {
+    const walks = (await genericPlan(text)).filter((node) => node['Node Type'] === 'Seq Scan');
+    expect(
+      walks.map((node) => node['Relation Name']),
+      text,
+    ).to.deep.equal([]);
+  }
+
+  /** The texts that `run` sends, in order. */
+  async function statementsOf(run: (db: Queryable) => Promise<unknown>): Promise<string[]> {
+    const texts: string[] = [];
+    const query = ((statement: string | pg.QueryConfig, ...rest: never[]) => {
+      texts.push(typeof statement === 'string' ? statement : statement.text);
+      return pool.query(statement as string, ...rest);
+    }) as Queryable['query'];
+    await run({ query });
+    return texts;
+  }
+
+  // The first plans are made soon after the first tokens came, and kept while thousands arrive.
+  const sizes: [tokens: number, tenants: number][] = [
+    [60, 2],
+    [200_000, 2_000],
+  ];
+  for (const [tokens, tenants] of sizes) {
+    describe(`on ${tokens} tokens of ${tenants} tenants`, () => {
+      before(async function () {
+        this.timeout(60_000);
+        await admin.query(`TRUNCATE ${SEEDED.join(', ')}`);
+        await admin.query(seed(tokens, tenants));
+        await admin.query('ANALYZE');
+      });
+
+      it('probe the primary keys for each token that is read', async () => {
+        const nodes = await genericPlan(READ_TOKENS.text);
+        const indexes = nodes
+          .map((node) => node['Index Name'])
+          .filter((name) => name !== undefined);
+        expect(indexes.sort()).to.deep.equal(['tenants_pkey', 'token_cvcs_pkey', 'tokens_pkey']);
+        await expectNoWalk(READ_TOKENS.text);
+      });
+
+      it('walk no table for tokens that are created', () => expectNoWalk(INSERT_TOKENS.text));
+
+      for (const [name, run] of Object.entries(CALLS)) {
+        it(`walk no table to ${name}`, async () => {
+          const statements = await statementsOf(run);
+          expect(statements).not.to.have.lengthOf(0);
+          for (const text of statements) await expectNoWalk(text);
+        });
+      }
+    });
+  }
+});
