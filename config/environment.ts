@@ -4,7 +4,16 @@
  */
 import { readFileSync } from 'node:fs';
 import type { VariableType } from './variable-types.ts';
-import { apiKey, integer, keyEncryptionKey, oneOf, path, port, url } from './variable-types.ts';
+import {
+  addressRanges,
+  apiKey,
+  integer,
+  keyEncryptionKey,
+  oneOf,
+  path,
+  port,
+  url,
+} from './variable-types.ts';
 
 interface Variable<T> {
   readonly name: string;
@@ -100,6 +109,17 @@ const VARIABLES = {
     type: apiKey,
     text: 'management key created on the first start; unset: generated and printed once',
     secret: true,
+  },
+  egressAllow: {
+    name: 'SALLYPORT_EGRESS_ALLOW',
+    type: addressRanges,
+    fallback: '',
+    text: 'private ranges that proxies, callbacks and reactors may reach, by http too',
+  },
+  egressCaFile: {
+    name: 'SALLYPORT_EGRESS_CA_FILE',
+    type: path,
+    text: 'PEM certificates trusted for destinations besides the public ones',
   },
   testClockOffsetSeconds: {
     name: 'SALLYPORT_TEST_CLOCK_OFFSET',
@@ -201,7 +221,7 @@ export function childEnvironment(
 export function describeEnvironment(): { name: string; fallback: string; text: string }[] {
   return entries.map(([, variable]) => ({
     name: variable.name + (variable.secret === true ? ', …_FILE' : ''),
-    fallback: variable.fallback ?? 'unset',
+    fallback: variable.fallback || 'unset',
     text: `${variable.text} (${variable.type.expected})`,
   }));
 }

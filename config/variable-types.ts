@@ -5,6 +5,8 @@
 import { resolve } from 'node:path';
 import { isWellFormedApiKey } from '../shared/api-keys.ts';
 import { parseKek } from '../shared/crypto/local-key.ts';
+import { parseAllowList } from '../shared/egress/address-rules.ts';
+import { type AddressRange, formatAddressRange } from '../shared/egress/ip-address.ts';
 
 export interface VariableType<T> {
   /** Completes "NAME must be …" and the documentation's column of types. */
@@ -63,6 +65,13 @@ export function url(...schemes: string[]): VariableType<string> {
     print: (value) => value,
   };
 }
+
+/** A comma list of CIDR ranges or single addresses; an empty text is no range. */
+export const addressRanges: VariableType<readonly AddressRange[]> = {
+  expected: 'a comma list of CIDR ranges, such as 127.0.0.0/8,fd00::/8',
+  parse: (text) => (text === '' ? [] : parseAllowList(text)),
+  print: (ranges) => ranges.map(formatAddressRange).join(','),
+};
 
 /** 32 bytes in canonical base64 (RFC 4648 section 4). */
 export const keyEncryptionKey: VariableType<string> = {

@@ -32,6 +32,11 @@ export function createRelay(target: string, secret: string): Relay {
     proxyTimeout: TIMEOUT_MS,
     xfwd: false,
   });
+  // Whether a connection goes on is between us and the caller: a drain ends it.
+  proxy.on('proxyRes', (answer, _req, res) => {
+    answer.headers.connection = res.shouldKeepAlive ? 'keep-alive' : 'close';
+    delete answer.headers['keep-alive'];
+  });
 
   return {
     forward(req, res, head, onError) {

@@ -27,7 +27,9 @@ export async function up(knex: Knex): Promise<void> {
     CREATE INDEX tokens_newest ON tokens (tenant_id, created_at DESC, id DESC);
     CREATE INDEX tokens_newest_of_kind
       ON tokens (tenant_id, container, type, created_at DESC, id DESC);
-    CREATE INDEX tokens_fingerprint ON tokens (tenant_id, fingerprint);
+    -- Partial, so that no other lookup can be planned on it.
+    CREATE INDEX tokens_fingerprint ON tokens (tenant_id, fingerprint)
+      WHERE fingerprint IS NOT NULL;
     CREATE INDEX tokens_expiring ON tokens (tenant_id, expires_at) WHERE expires_at IS NOT NULL;
 
     -- Blind indexes of search values and metadata: HMACs under the tenant's search key.

@@ -4,7 +4,14 @@
  * what the URL parser would silently repair into something else.
  */
 import { judgeAddress } from './address-rules.ts';
-import { isLocalhost, isPort, isRefusedPort, judgeName, localhostAddresses, parseHost } from './host-rules.ts';
+import {
+  isLocalhost,
+  isPort,
+  isRefusedPort,
+  judgeName,
+  localhostAddresses,
+  parseHost,
+} from './host-rules.ts';
 import type { AddressRange } from './ip-address.ts';
 
 /** Code units of a stored destination (facts 0.2). */

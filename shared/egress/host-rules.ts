@@ -2,9 +2,10 @@
  * What the host and port of a destination say before any name is resolved. Pure. It must read a host
  * exactly as the URL parser does, since that is what the connection is made to.
  */
+
+import { judgeAddress } from './address-rules.ts';
 import type { AddressRange, IpAddress } from './ip-address.ts';
 import { parseIpAddress } from './ip-address.ts';
-import { judgeAddress } from './address-rules.ts';
 
 export type Host =
   | { readonly kind: 'address'; readonly address: IpAddress }
@@ -18,7 +19,13 @@ export type NameVerdict = 'public' | 'private' | 'refused';
 
 /** RFC 1035 section 2.3.4. */
 const NAME_LENGTH_MAX = 253;
-const NAME = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+const NAME =
+  /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+
+const LOOPBACK: readonly IpAddress[] = [
+  { family: 4, bits: 0x7f00_0001n },
+  { family: 6, bits: 1n },
+];
 
 /** Names of metadata services and of what is below them. */
 const METADATA_NAMES = [
@@ -95,10 +102,7 @@ export function isLocalhost(name: string): boolean {
 
 /** What localhost leads to: those loopback addresses that are allow-listed, or none. */
 export function localhostAddresses(allow: readonly AddressRange[]): IpAddress[] {
-  const loopback = ['127.0.0.1', '::1'].map(parseIpAddress);
-  return loopback.filter(
-    (address) => address !== undefined && judgeAddress(address, allow) === 'allow_listed',
-  );
+  return LOOPBACK.filter((address) => judgeAddress(address, allow) === 'allow_listed');
 }
 
 /** Whether a port is refused unless the destination is allow-listed. */

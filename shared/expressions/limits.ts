@@ -22,6 +22,15 @@ export const OUTPUT_MAX = 64 * 1024;
 export const FINGERPRINT_OUTPUT_MAX = 5 * 1024 * 1024;
 
 /**
+ * Expressions in the texts of one detokenized body: 100 tokens with fifty uses of each, and a body
+ * full of braces is refused before it costs more than its own scan.
+ */
+export const DETOKENIZATION_EXPRESSIONS_MAX = 5000;
+
+/** JSON text that one request may have injected, all expressions together (design section 7). */
+export const DETOKENIZATION_OUTPUT_MAX = 5 * 1024 * 1024;
+
+/**
  * Work of one evaluation: characters and list items that filters read or make, JSONPath steps. One
  * unit costs 1 to 20 ns, so the smallest allowance ends after about 10 ms at worst.
  */

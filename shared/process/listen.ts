@@ -1,12 +1,22 @@
 /** Opening and closing an HTTP listener without dropping a request. */
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 
-/** How often connections that became idle are closed while draining. */
+/**
+ * How long kept-alive connections stay open while draining: a caller that is busy sends its next request
+ * within this time and is told by its answer to go; closing earlier resets what is just arriving.
+ */
+const IDLE_GRACE_MS = 250;
+/** How often connections that became idle are closed after that. */
 const CLOSE_IDLE_EVERY_MS = 50;
+
+/** The open connections of each listener. */
+const connections = new WeakMap<Server, Set<Socket>>();
 
 /** Settles with the port once it listens; `host` undefined is every interface. Rejects if taken. */
 export function listen(server: Server, port: number, host: string | undefined): Promise<number> {
+  connections.set(server, trackConnections(server));
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, host }, () => {
@@ -16,17 +26,36 @@ export function listen(server: Server, port: number, host: string | undefined): 
   });
 }
 
+function trackConnections(server: Server): Set<Socket> {
+  const sockets = new Set<Socket>();
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
 /**
  * Stops accepting and settles when the last answer has left. Kept-alive connections are closed as
  * they become idle; answers meanwhile should say `Connection: close`, so that clients know.
  */
 export function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
-    server.close(() => {
-      clearInterval(timer);
+    let timer: NodeJS.Timeout;
+    const closeIdle = (): void => {
+      if (!isSending(server)) server.closeIdleConnections();
+      timer = setTimeout(closeIdle, CLOSE_IDLE_EVERY_MS);
+    };
+    timer = setTimeout(closeIdle, IDLE_GRACE_MS);
+    // Not http's own `close`, which closes idle connections at once.
+    NetServer.prototype.close.call(server, () => {
+      clearTimeout(timer);
       resolve();
     });
-    server.closeIdleConnections();
   });
+}
+
+/** To Node a connection is idle from the end of its answer, though the bytes may still wait to go. */
+function isSending(server: Server): boolean {
+  return [...(connections.get(server) ?? [])].some((socket) => socket.writableLength > 0);
 }

@@ -97,9 +97,15 @@ export function readContainer(containers: string[] | null | undefined, type: Tok
 export function readSearchIndexes(expressions: string[]): string[] {
   const distinct = [...new Set(expressions)];
   distinct.forEach((expression, index) => {
-    expressionErrorsAt(`search_indexes.${index}`, () => compileTemplate(expression));
+    checkExpression(`search_indexes.${index}`, expression);
   });
   return distinct;
+}
+
+/** Throws a 400 at `path` for a malformed expression, or one that no text column can hold. */
+function checkExpression(path: string, expression: string): void {
+  if (expression.includes('\0')) throw fieldError(path, 'NUL characters are not allowed');
+  expressionErrorsAt(path, () => compileTemplate(expression));
 }
 
 export function readDeduplicate(
@@ -120,7 +126,7 @@ export function readFingerprintExpression(
   deduplicate: boolean,
 ): string | undefined {
   if (given !== undefined && given !== null) {
-    expressionErrorsAt('fingerprint_expression', () => compileTemplate(given));
+    checkExpression('fingerprint_expression', given);
     return given;
   }
   const wanted = deduplicate || settings.fingerprint_tokens !== 'false';

@@ -1,8 +1,8 @@
 /** Whoever can write to the database moves and re-labels sealed rows: none of them opens. */
 import { expect } from 'chai';
+import { randomCardNumber } from '../support/card-numbers.ts';
 import type { TestTenant } from '../support/control-plane.ts';
 import { call, type JsonObject } from '../support/http-call.ts';
-import { randomCardNumber } from './card-numbers.ts';
 import {
   counterOf,
   createApplication,

@@ -3,11 +3,11 @@
  * is taken away or given, with and without Redis, and with the notices lost on the way.
  */
 import { expect } from 'chai';
+import { type Sample, startCallers } from '../support/callers.ts';
+import { randomCardNumber } from '../support/card-numbers.ts';
 import type { TestTenant } from '../support/control-plane.ts';
 import { call, type JsonObject } from '../support/http-call.ts';
 import { startRedisOrSkip, type TestRedis } from '../support/redis.ts';
-import { type Sample, startCallers } from './callers.ts';
-import { randomCardNumber } from './card-numbers.ts';
 import {
   createApplication,
   REVEAL_ALL,

@@ -1,8 +1,8 @@
 /** One tenant's keys against another tenant's ids, on every operation that there is. */
 import { expect } from 'chai';
+import { randomCardNumber } from '../support/card-numbers.ts';
 import type { TestTenant } from '../support/control-plane.ts';
 import { type Answer, type Call, call, type JsonObject } from '../support/http-call.ts';
-import { randomCardNumber } from './card-numbers.ts';
 import {
   createApplication,
   startTestPlanes,

@@ -137,7 +137,7 @@ describe('the process of the control plane', () => {
 
   it('serves alone: its own metrics, readiness, and no readiness while it drains', async () => {
     const process = launch({ METRICS_PORT: '0' }, 'ignore');
-    await until(() => output.includes('control plane is ready'));
+    await until(() => output.includes('"msg":"ready"'));
     const [metrics, api] = output
       .split('\n')
       .filter((line) => line.includes('"port"'))

@@ -72,6 +72,22 @@ describe('expires_at', () => {
       );
     });
   }
+  it('names the same instant in every time zone of the server', async () => {
+    const { TZ } = process.env;
+    try {
+      for (const zone of ['Asia/Kolkata', 'America/New_York', 'Pacific/Kiritimati']) {
+        process.env.TZ = zone;
+        for (const [text, instant] of ACCEPTED) {
+          const created = await tokens.created({ type: 'token', data: 'x', expires_at: text });
+          expect(created.expires_at, zone).to.equal(instant);
+          expect((await tokens.read(created.id)).body.expires_at, zone).to.equal(instant);
+        }
+      }
+    } finally {
+      if (TZ === undefined) delete process.env.TZ;
+      else process.env.TZ = TZ;
+    }
+  });
   for (const text of REFUSED) {
     it(`refuses ${JSON.stringify(text.slice(0, 40))}`, async () => {
       const answer = await tokens.create({ type: 'token', data: 'x', expires_at: text });

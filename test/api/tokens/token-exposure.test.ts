@@ -64,6 +64,15 @@ describe('what tokens must not expose', () => {
       expectProblem(answer, 400, member);
     }
   });
+  it('is refused when a patch of the number brings it about', async () => {
+    const other = '5555555555554444';
+    const { id } = await tokens.created({ id: `n${other}`, type: 'card', data: CARD });
+    expectProblem(await tokens.patch(id, { data: { number: other } }), 400, 'id');
+    const noted = { type: 'card', data: CARD, metadata: { note: other } };
+    const second = await tokens.created(noted);
+    expectProblem(await tokens.patch(second.id, { data: { number: other } }), 400, 'metadata');
+    expect((await tokens.read(second.id)).body.data).to.deep.equal(CARD);
+  });
   it('leaves no cvc in any evaluated value', async () => {
     const mask = { c: '{{ data.cvc }}', all: '{{ data | json: "$.cvc" }}' };
     const body = await tokens.created({

@@ -78,6 +78,16 @@ describe('expressions of tokens', () => {
         expect((await tokens.read(id)).body).to.deep.equal(before);
       });
     }
+    it('are refused with a NUL character where they are stored in clear', async () => {
+      const { id } = await tokens.created({ type: 'token', data: 'abc' });
+      for (const [member, path] of [
+        [{ fingerprint_expression: 'abc\0' }, 'fingerprint_expression'],
+        [{ search_indexes: ['abc\0'] }, 'search_indexes.0'],
+      ] as const) {
+        expectProblem(await tokens.create({ type: 'token', data: 1, ...member }), 400, path);
+        expectProblem(await tokens.patch(id, member), 400, path);
+      }
+    });
     it('are answered without their text', async () => {
       const answer = await tokens.create({
         type: 'token',

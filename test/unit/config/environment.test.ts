@@ -25,6 +25,8 @@ describe('readEnvironment', () => {
       redisUrl: undefined,
       kek: undefined,
       bootstrapKey: undefined,
+      egressAllow: [],
+      egressCaFile: undefined,
       logLevel: 'info',
     });
   });
@@ -42,6 +44,15 @@ describe('readEnvironment', () => {
     expect(environment.kek).to.equal(KEK);
   });
 
+  it('reads the ranges that may be reached, and hands them down unchanged', () => {
+    const environment = readEnvironment({ SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8, fd12::/16' });
+    expect(environment.egressAllow).to.deep.equal([
+      { family: 4, bits: 0x7f00_0000n, prefix: 8 },
+      { family: 6, bits: 0xfd12n << 112n, prefix: 16 },
+    ]);
+    expect(readEnvironment(childEnvironment({}, environment))).to.deep.equal(environment);
+  });
+
   it('accepts a database URL without a host, as libpq does', () => {
     const url = 'postgres://role:secret@/db?host=/tmp';
     expect(readEnvironment({ DATABASE_URL: url }).databaseUrl).to.equal(url);
@@ -55,6 +66,7 @@ describe('readEnvironment', () => {
     REDIS_URL: ['http://secret@h', 'localhost:6379'],
     SALLYPORT_KEK: [`${KEK.slice(0, -2)}==`, KEK.slice(1), 'secret', `${KEK}${KEK}`],
     SALLYPORT_BOOTSTRAP_KEY: ['key_secret', 'secret', `${generateApiKey()}1`],
+    SALLYPORT_EGRESS_ALLOW: ['10.0.0.1/8', '10.0.0.0/33', 'localhost', 'secret', '10.0.0.0/8,'],
     LOG_LEVEL: ['INFO', 'verbose'],
   };
   for (const [name, values] of Object.entries(bad)) {

@@ -1,0 +1,150 @@
+/**
+ * Puts token data in the place of the expressions in a body, for one application under one
+ * permission. All tokens of a request are read at once; nothing of a token leaves this file but what
+ * the application's rules let it see.
+ */
+import type { Access, Transform } from '../access/access-rules.ts';
+import type { ConfigReading } from '../config-entries/config-version.ts';
+import { ApiError, fieldError } from '../errors.ts';
+import type { TokenView } from '../expressions/detokenization.ts';
+import { compileDetokenizationBody } from '../expressions/detokenization-body.ts';
+import type { BatchReader } from './batch-reader.ts';
+import { expressionErrorsAt } from './evaluate.ts';
+import { revealToken, type TokenOpener } from './reveal.ts';
+import type { TokenRow } from './token-row.ts';
+
+/** Distinct tokens of one request (spec: Limits; design section 12). */
+export const DETOKENIZED_TOKENS_MAX = 100;
+
+/**
+ * Sealed bytes of all tokens of one request: opening and parsing them holds up the process for
+ * some 10 ms per MiB. A hundred tokens of 200 KiB fit; what is injected has a limit of its own.
+ */
+const SEALED_BYTES_MAX = 20 * 1024 * 1024;
+
+export interface DetokenizeContext {
+  tenant_id: string;
+  access: Access;
+  /** `token:use` for reactors and proxies, `token:read` for a caller who sees the result. */
+  permission: 'token:use' | 'token:read';
+  reader: BatchReader;
+  opener: TokenOpener;
+  /** Throws when the configuration read along is not the one decided on. */
+  confirm(reading: ConfigReading): void;
+}
+
+export interface Detokenized {
+  /** Shares objects with the body: do not change it. */
+  value: unknown;
+  /** The tokens that were used. Empty: nothing was read, so `confirm` was not called. */
+  token_ids: readonly string[];
+}
+
+/**
+ * The body with its expressions replaced; `path` is what errors call the body, its members are named
+ * below it. Throws 400 for malformed expressions, more than 100 tokens, unknown tokens, and what an
+ * expression cannot do with its token; 403 for tokens that the permission does not cover.
+ */
+export async function detokenize(
+  body: unknown,
+  path: string,
+  context: DetokenizeContext,
+): Promise<Detokenized> {
+  const root = path === '' ? 'body' : path;
+  const compiled = expressionErrorsAt(root, () => compileDetokenizationBody(body, path));
+  const { tokenIds } = compiled;
+  if (tokenIds.length === 0) return { value: body, token_ids: tokenIds };
+  checkTokenCount(tokenIds.length, root);
+  const views = await readTokenViews(tokenIds, context);
+  return {
+    value: expressionErrorsAt(root, () => compiled.evaluate(views)),
+    token_ids: tokenIds,
+  };
+}
+
+/** Throws 400 at `path` above the number of distinct tokens that a request may use. */
+export function checkTokenCount(count: number, path: string): void {
+  if (count > DETOKENIZED_TOKENS_MAX) {
+    throw fieldError(
+      path,
+      `At most ${DETOKENIZED_TOKENS_MAX} tokens may be detokenized in a single request`,
+    );
+  }
+}
+
+/**
+ * What expressions see of the tokens, by id. `tokenIds` are distinct. Throws 400 when some do not
+ * exist, 403 when the permission does not cover some, both naming them.
+ */
+export async function readTokenViews(
+  tokenIds: readonly string[],
+  context: DetokenizeContext,
+): Promise<ReadonlyMap<string, TokenView>> {
+  const { tenant_id, reader, opener } = context;
+  // Submitted in one turn, so that they share a statement.
+  const readings = await Promise.all(tokenIds.map((id) => reader.submit({ tenant_id, id })));
+  for (const reading of readings) context.confirm(reading);
+  const rows = readings.flatMap(({ token }) => (token === undefined ? [] : [token]));
+  refuseMissing(tokenIds, rows);
+  const transforms = decideAll(rows, context);
+  checkSize(rows);
+  const views = new Map<string, TokenView>();
+  for (const row of rows) {
+    const transform = transforms.get(row.id) as Transform;
+    views.set(row.id, viewOf(await revealToken(opener, tenant_id, row, transform)));
+  }
+  return views;
+}
+
+function refuseMissing(tokenIds: readonly string[], rows: readonly TokenRow[]): void {
+  if (rows.length === tokenIds.length) return;
+  const found = new Set(rows.map((row) => row.id));
+  const missing = tokenIds.filter((id) => !found.has(id));
+  throw new ApiError('bad_request', `Failed to detokenize some tokens: ${missing.join(', ')}`);
+}
+
+/** The transform of each token. Using a token that one may not even see masked makes no sense: 403. */
+function decideAll(
+  rows: readonly TokenRow[],
+  { access, permission }: DetokenizeContext,
+): ReadonlyMap<string, Transform> {
+  const transforms = new Map<string, Transform>();
+  const refused: string[] = [];
+  for (const { id, container } of rows) {
+    const transform = access.decide(permission, container);
+    if (transform === undefined || (transform === 'redact' && permission === 'token:use')) {
+      refused.push(id);
+    } else {
+      transforms.set(id, transform);
+    }
+  }
+  if (refused.length === 0) return transforms;
+  throw new ApiError(
+    'forbidden',
+    `The key lacks the permission ${permission} for some tokens: ${refused.join(', ')}`,
+  );
+}
+
+function checkSize(rows: readonly TokenRow[]): void {
+  const bytes = rows.reduce((sum, row) => sum + row.sealed.length, 0);
+  if (bytes > SEALED_BYTES_MAX) {
+    throw new ApiError('bad_request', 'The tokens are too large to be used in a single request');
+  }
+}
+
+/** A view of a token as a read answers it; parsed when an expression first looks. */
+function viewOf(json: string): TokenView {
+  let parsed: { data?: unknown } | undefined;
+  const token = (): { data?: unknown } => {
+    parsed ??= JSON.parse(json) as { data?: unknown };
+    return parsed;
+  };
+  return {
+    get token() {
+      return token();
+    },
+    get data() {
+      return token().data ?? null;
+    },
+  };
+}

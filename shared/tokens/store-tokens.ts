@@ -1,0 +1,95 @@
+/**
+ * Stores many new tokens inside one transaction, in as few statements as there are rounds of ids to
+ * try: mostly one. Either all are stored (or found to exist already), or the caller rolls back.
+ */
+import { readConfigVersions } from '../config-entries/config-version.ts';
+import { createBatcher } from '../postgres/batcher.ts';
+import type { Queryable } from '../postgres/pool.ts';
+import type { TokenCreation } from './create-token.ts';
+import { findDuplicates } from './find-duplicates.ts';
+import { type CreationContext, type StoredToken, storeToken } from './store-token.ts';
+import type { TokenRow } from './token-row.ts';
+import { deleteIfExpired } from './token-store.ts';
+import { type InsertResult, insertTokens, type TokenInsert } from './token-writer.ts';
+
+export interface NewToken {
+  creation: TokenCreation;
+  /** What it is compared by; `undefined` when it has none, or nothing of the request deduplicates. */
+  fingerprint: string | undefined;
+}
+
+export type StoreOutcome = { stored: StoredToken } | { duplicate: TokenRow };
+
+/**
+ * One promise per token, in their order, settled when all are: what failed says so, and then nothing
+ * may be committed. A duplicate is one of a token that exists, or of an earlier one of the same call.
+ */
+export async function storeTokens(
+  client: Queryable,
+  tokens: readonly NewToken[],
+  context: Omit<CreationContext, 'insert' | 'deleteIfExpired'>,
+): Promise<PromiseSettledResult<StoreOutcome>[]> {
+  const { tenant_id } = context;
+  const wanted = tokens.flatMap(({ creation, fingerprint }) =>
+    creation.deduplicate && fingerprint !== undefined ? [fingerprint] : [],
+  );
+  const existing = await findDuplicates(client, tenant_id, new Set(wanted));
+  const storing = { ...context, ...insertsInTurn(client, tenant_id) };
+  const first = new Map<string, Promise<StoredToken>>();
+  const outcomes = tokens.map(async ({ creation, fingerprint = '' }): Promise<StoreOutcome> => {
+    const duplicate = creation.deduplicate ? existing.get(fingerprint) : undefined;
+    if (duplicate !== undefined) return { duplicate };
+    const earlier = creation.deduplicate ? first.get(fingerprint) : undefined;
+    if (earlier !== undefined) return { duplicate: (await earlier).row };
+    const stored = storeToken(creation, storing);
+    if (fingerprint !== '' && !first.has(fingerprint)) first.set(fingerprint, stored);
+    return { stored: await stored };
+  });
+  const settled = await Promise.allSettled(outcomes);
+  // An insert brings the version along; this is for when there was none.
+  if (settled.every(isDuplicate)) {
+    const [reading] = await readConfigVersions(client, [tenant_id]);
+    if (reading !== undefined) context.confirm(reading);
+  }
+  return settled;
+}
+
+const isDuplicate = (result: PromiseSettledResult<StoreOutcome>): boolean =>
+  result.status === 'fulfilled' && 'duplicate' in result.value;
+
+/** Inserts of one turn share a statement; a client carries out one statement after another. */
+function insertsInTurn(
+  client: Queryable,
+  tenantId: string,
+): Pick<CreationContext, 'insert' | 'deleteIfExpired'> {
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const next = last.then(work);
+    last = next.catch(() => {});
+    return next;
+  };
+  const batch = createBatcher<TokenInsert, InsertResult>({
+    run: (inserts) => inTurn(() => insertOrdered(client, inserts)),
+    identity: (insert) => insert.token.id,
+  });
+  return {
+    insert: (insert) => batch.submit(insert),
+    deleteIfExpired: (id) => inTurn(() => deleteIfExpired(client, tenantId, id)),
+  };
+}
+
+/** In the order of the ids: two transactions that want the same ids wait, but not for each other. */
+async function insertOrdered(client: Queryable, inserts: TokenInsert[]): Promise<InsertResult[]> {
+  const places = inserts.map((_, place) => place);
+  const idAt = (place: number): string => inserts[place]?.token.id ?? '';
+  places.sort((a, b) => (idAt(a) < idAt(b) ? -1 : 1));
+  const ordered = places.flatMap((place) => inserts[place] ?? []);
+  const results = await insertTokens(client, ordered);
+  const answered = new Array<InsertResult>(inserts.length);
+  places.forEach((place, index) => {
+    const result = results[index];
+    if (result === undefined) throw new Error('an insert without its result');
+    answered[place] = result;
+  });
+  return answered;
+}

@@ -1,0 +1,352 @@
+/**
+ * Hundreds of card numbers, account numbers and identity numbers that exist nowhere else go through
+ * every endpoint, in the right members and in all the wrong ones. Afterwards everything that was
+ * written anywhere is searched for them.
+ */
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { NOTICE_CHANNEL } from '../../shared/config-entries/config-change.ts';
+import { type Installation, install } from '../faults/installation.ts';
+import { randomCardNumber, randomDigits } from '../support/card-numbers.ts';
+import { type Call, call, type JsonObject } from '../support/http-call.ts';
+import { exchange } from '../support/raw-http.ts';
+import { startRedisOrSkip, type TestRedis } from '../support/redis.ts';
+import { createScanner, needlesOf, type Secret } from './leak-scan.ts';
+import { createApplication, type TestApplication } from './planes.ts';
+
+const CARDS = 200;
+const OTHERS = 40;
+const CONCURRENCY = 16;
+/** Clear text on purpose: finding it proves that a place was really searched. */
+const MARKER = 'a-marker-that-is-stored-in-clear';
+const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' };
+
+const numbered = (what: string, count: number, make: () => string): Secret[] =>
+  Array.from({ length: count }, (_, index) => [`${what} ${index}`, make()]);
+
+const CARD_NUMBERS = numbered('card number', CARDS, randomCardNumber);
+const ACCOUNTS = numbered('account number', OTHERS, () => randomDigits(17));
+const IDENTITIES = numbered('identity number', OTHERS, () => randomDigits(9));
+const CODES = numbered('cvc', OTHERS, () => randomDigits(4));
+
+describe('what was never meant to be written', function () {
+  this.timeout(180_000);
+  let redis: TestRedis;
+  let installation: Installation;
+  let url: string;
+  let revealing: TestApplication;
+  let masking: TestApplication;
+  const notices: Buffer[] = [];
+  const redisValues: Buffer[] = [];
+  let dumped = '';
+  let metrics = '';
+
+  before(async function () {
+    redis = await startRedisOrSkip(this);
+    installation = await install({ REDIS_URL: redis.url, LOG_LEVEL: 'trace' });
+    url = installation.baseUrl();
+    const listener = new Redis(redis.url);
+    await listener.subscribe(NOTICE_CHANNEL);
+    listener.on('messageBuffer', (_channel, message: Buffer) => notices.push(message));
+    const { managementKey } = installation;
+    revealing = await createApplication(url, { managementKey });
+    masking = await createApplication(url, { managementKey }, { permissions: ['token:read'] });
+
+    await inParallel(CARD_NUMBERS, useCard);
+    await inParallel(ACCOUNTS, ([, number]) => useAccount(number));
+    await inParallel(IDENTITIES, ([, number]) => useIdentity(number));
+    await inParallel(CARD_NUMBERS.slice(0, OTHERS), ([, number]) => misuse(number));
+    await breakThings();
+    await collect();
+    listener.disconnect();
+  });
+  after(async () => {
+    await installation?.remove();
+    await redis?.stop();
+  });
+
+  const as = ({ key }: { key: string }, line: string, rest: Call = {}) =>
+    call<JsonObject>(url, line, { key, ...rest });
+  const patch = (json: unknown): Call => ({ headers: MERGE_PATCH, body: JSON.stringify(json) });
+
+  async function inParallel<T>(
+    items: readonly T[],
+    use: (item: T, index: number) => Promise<void>,
+  ) {
+    const left = [...items.entries()];
+    const worker = async (): Promise<void> => {
+      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+        await use(next[1], next[0]);
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+  }
+
+  async function useCard([, number]: Secret, index: number): Promise<void> {
+    const cvc = CODES[index % OTHERS]?.[1];
+    const metadata = { [MARKER]: String(index) };
+    const bodies: JsonObject[] = [
+      { type: 'card', data: { number, cvc, expiration_month: 1, expiration_year: 2030 } },
+      { type: 'card_number', data: number, id: '{{ data | alias_card: false, true }}' },
+      {
+        type: 'token',
+        data: { deep: [{ number }] },
+        search_indexes: ['{{ data.deep[0].number }}'],
+      },
+      {
+        type: 'card',
+        data: { number },
+        deduplicate_token: true,
+        mask: '{{ data.number | last4 }}',
+      },
+    ];
+    for (const body of bodies) {
+      const json = { ...body, metadata };
+      const created = await as(revealing, 'POST /tokens', { json });
+      expect([created.status, created.text.includes(number)]).to.deep.equal([201, false]);
+      const id = encodeURIComponent(String(created.body.id));
+      const clear = await as(revealing, `GET /tokens/${id}`);
+      expect([clear.status, clear.text.includes(number)]).to.deep.equal([200, true]);
+      const masked = await as(masking, `GET /tokens/${id}`);
+      expect([masked.status, masked.text.includes(number)]).to.deep.equal([200, false]);
+      if (index % 4 === 1)
+        await as(revealing, `PATCH /tokens/${id}`, patch({ metadata: { a: 'b' } }));
+      if (index % 4 === 2) await as(revealing, `DELETE /tokens/${id}`);
+    }
+    await as(revealing, `GET /tokens?metadata.${MARKER}=${index}&size=5`);
+    const json = { type: 'card', data: { number, cvc }, id: `patched-${index}` };
+    await as(revealing, 'POST /tokens', { json });
+    const other = CARD_NUMBERS[(index + 1) % CARDS]?.[1];
+    const changed = patch({ data: { number: other, cvc: '9999' }, deduplicate_token: false });
+    expect((await as(revealing, `PATCH /tokens/patched-${index}`, changed)).status).to.equal(200);
+  }
+
+  async function useAccount(number: string): Promise<void> {
+    for (const body of [
+      { type: 'bank', data: { routing_number: '021000021', account_number: number } },
+      { type: 'us_bank_account_number', data: number },
+    ]) {
+      const { status, text } = await as(revealing, 'POST /tokens', { json: body });
+      expect([status, text.includes(number)]).to.deep.equal([201, false]);
+    }
+  }
+
+  async function useIdentity(number: string): Promise<void> {
+    const dashed = number.replace(/^(...)(..)/, '$1-$2-');
+    for (const data of [number, dashed]) {
+      const json = { type: 'social_security_number', data };
+      const { status, text } = await as(revealing, 'POST /tokens', { json });
+      expect([status, text.includes(data)]).to.deep.equal([201, false]);
+    }
+  }
+
+  /** The number everywhere it does not belong: each request must be refused. */
+  async function misuse(number: string): Promise<void> {
+    const card = { type: 'card', data: { number } };
+    const spread = number.replace(/(.{4})/g, '$1-');
+    const wrong: JsonObject[] = [
+      { ...card, id: number },
+      { ...card, id: `card ${spread}x` },
+      { ...card, id: '{{ data.number }}' },
+      { ...card, id: '{{ data.number | base64_encode }}' },
+      { ...card, containers: [`/pci/${number}/`] },
+      { ...card, containers: [`/pci/${number.slice(0, 8)}/${number.slice(8)}/`] },
+      { ...card, metadata: { number } },
+      { ...card, metadata: { [number]: 'x' } },
+      { ...card, metadata: { card: spread } },
+      { ...card, mask: '{{ data.number }}' },
+      { ...card, mask: { shown: `is ${spread}` } },
+      { ...card, search_indexes: [number] },
+      { ...card, search_indexes: [`{{ data.number | no_such_filter: '${number}' }}`] },
+      { ...card, fingerprint_expression: `{{ data.number }}${number}` },
+      { ...card, fingerprint_expression: `{{ '${number}' | ` },
+      { ...card, expires_at: number },
+      { ...card, deduplicate_token: number },
+      { type: number, data: number },
+      { type: 'card', data: { number: `${number}0` } },
+      { type: 'card', data: { number, expiration_month: number } },
+      { type: 'card', data: { number, cvc: number } },
+      { type: 'bank', data: { routing_number: number, account_number: number } },
+      { data: number },
+    ];
+    for (const json of wrong) {
+      const answer = await as(revealing, 'POST /tokens', { json });
+      expect(answer.status, Object.keys(json).join()).to.equal(400);
+      expect(answer.text).not.to.contain(number);
+    }
+    await misuseTransport(number);
+    await misuseManagement(number);
+  }
+
+  async function misuseTransport(number: string): Promise<void> {
+    const json = { 'content-type': 'application/json' };
+    const calls: [number, string, Call][] = [
+      [400, 'POST /tokens', { headers: json, body: `{"type":"card","data":{"number":"${number}"` }],
+      [400, 'POST /tokens', { headers: json, body: `{"type":${number}${number}e${number}}` }],
+      [415, 'POST /tokens', { headers: { 'content-type': `text/${number}` }, body: number }],
+      [415, 'POST /tokens', { headers: { ...json, 'content-encoding': number }, body: number }],
+      [404, `GET /tokens/${number}`, {}],
+      [404, `DELETE /tokens/${number}`, {}],
+      [404, `GET /${number}`, {}],
+      [405, `PUT /tokens/${number}`, { json: { number } }],
+      [400, `GET /tokens?page=${number}`, {}],
+      [200, `GET /tokens?type=card&metadata.card=${number}&number=${number}`, {}],
+      [200, `GET /tokens?id=${number}`, {}],
+      [401, 'GET /tokens', { key: number }],
+      [401, 'GET /tokens', { key: `key_${number}` }],
+    ];
+    const headers = Object.fromEntries(
+      ['authorization', 'cookie', 'user-agent', 'referer', 'x-forwarded-for', 'x-request-id'].map(
+        (name) => [name, number],
+      ),
+    );
+    for (const [status, line, rest] of calls) {
+      const given = { ...rest, headers: { ...headers, ...rest.headers } };
+      const answer = await as(revealing, line, given);
+      expect(answer.status, line.replace(number, 'N')).to.equal(status);
+      expect(answer.text).not.to.contain(number);
+    }
+    const port = Number(new URL(url).port);
+    const lines = [`GET /${number} HTTP/1.1`, `GET /${number} HTTP/9.9`, `${number} / HTTP/1.1`];
+    for (const line of lines) {
+      const { answers } = await exchange(port, `${line}\r\nBad ${number}\r\n\r\n`);
+      expect(answers[0]?.status).to.be.within(400, 599);
+      expect(answers[0]?.body).not.to.contain(number);
+    }
+  }
+
+  async function misuseManagement(number: string): Promise<void> {
+    const application = { name: 'x', type: 'private', permissions: ['token:read'] };
+    const rule = { priority: 1, container: '/', transform: 'mask', permissions: ['token:read'] };
+    const calls: [number, string, JsonObject?][] = [
+      [400, 'POST /applications', { ...application, type: number }],
+      [400, 'POST /applications', { ...application, permissions: [number] }],
+      [400, 'POST /applications', { ...application, expires_at: number }],
+      [400, 'POST /applications', { ...application, rules: [{ ...rule, transform: number }] }],
+      [400, 'POST /applications', { ...application, rules: [{ ...rule, container: number }] }],
+      [404, `PUT /applications/${number}`, application],
+      [404, `POST /applications/${number}/regenerate`],
+      [404, `GET /applications/${number}`],
+      [400, `GET /permissions?application_type=${number}`],
+      [400, 'PUT /tenants/self', { name: 'x', settings: { fingerprint_tokens: number } }],
+      [400, 'PUT /tenants/self', { name: [number] }],
+    ];
+    for (const [status, line, json] of calls) {
+      const rest = json === undefined ? {} : { json };
+      const answer = await as({ key: installation.managementKey }, line, rest);
+      expect(answer.status, line.replace(number, 'N')).to.equal(status);
+      expect(answer.text).not.to.contain(number);
+    }
+  }
+
+  /** Errors of our own and of the database, with numbers under way: both are logged. */
+  async function breakThings(): Promise<void> {
+    const client = new pg.Client({ connectionString: await installation.adminConnectionString() });
+    await client.connect();
+    const number = CARD_NUMBERS[0]?.[1];
+    const json = { id: 'broken', type: 'card', data: { number } };
+    await as(revealing, 'POST /tokens', { json });
+    await client.query(`UPDATE tokens SET sealed = sealed || '\\x00' WHERE id = 'broken'`);
+    expect((await as(revealing, 'GET /tokens/broken')).status).to.equal(500);
+    await client.query('BEGIN; LOCK TABLE token_terms');
+    const locked = { type: 'card', data: { number }, metadata: { [MARKER]: 'locked' } };
+    expect((await as(revealing, 'POST /tokens', { json: locked })).status).to.equal(503);
+    await client.query('ROLLBACK');
+    await client.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'sallyport'`,
+    );
+    await inParallel(CARD_NUMBERS.slice(0, OTHERS), async ([, pan]) => {
+      await as(revealing, 'POST /tokens', { json: { type: 'card', data: { number: pan } } });
+    });
+    await client.end();
+  }
+
+  async function collect(): Promise<void> {
+    metrics = await (await fetch(`${installation.metricsUrl()}/metrics`)).text();
+    const client = new pg.Client({ connectionString: await installation.adminConnectionString() });
+    await client.connect();
+    await client.query('CHECKPOINT');
+    const tables = await client.query<{ name: string }>(
+      `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+       WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+    );
+    for (const { name } of tables.rows) {
+      const { rows } = await client.query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`);
+      dumped += rows.map(({ row }) => row).join('\n');
+    }
+    await client.end();
+    const reader = new Redis(redis.url);
+    for (const name of await reader.keys('*')) {
+      redisValues.push(Buffer.from(name), (await reader.getBuffer(name)) ?? Buffer.alloc(0));
+    }
+    reader.disconnect();
+  }
+
+  /** All of a place that was written to. */
+  const PLACES: Record<string, () => Promise<Buffer[]>> = {
+    'the logs': async () => [Buffer.from(installation.output())],
+    'the metrics': async () => [Buffer.from(metrics)],
+    'the tables': async () => [Buffer.from(dumped)],
+    'the data directory': () =>
+      Promise.all(
+        globSync('**/*', { cwd: installation.dataDir, withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map((entry) => readFile(join(entry.parentPath, entry.name))),
+      ),
+    Redis: async () => [...redisValues, ...notices],
+    'the command lines': async () =>
+      Promise.all((await installation.pids()).map((pid) => readFile(`/proc/${pid}/cmdline`))),
+  };
+
+  const PROOFS: Record<string, string> = {
+    'the logs': '"level":"debug"',
+    'the metrics': 'sallyport_token_operations_total{',
+    'the tables': MARKER,
+    'the data directory': MARKER,
+    Redis: 'sallyport:{',
+    'the command lines': 'data-plane/main.ts',
+  };
+
+  for (const [place, read] of Object.entries(PLACES)) {
+    it(`is not in ${place}`, async () => {
+      const secrets: Secret[] = [
+        ...CARD_NUMBERS,
+        ...ACCOUNTS,
+        ...IDENTITIES,
+        ...IDENTITIES.map(
+          ([name, value]): Secret => [`${name} with dashes`, value.replace(/^(...)(..)/, '$1-$2-')],
+        ),
+        ...CODES.map(([name, value]): Secret => [`${name} in JSON`, `"cvc":"${value}"`]),
+        ['the management key', installation.managementKey],
+        ['the key of an application', revealing.key],
+        ['the key of another application', masking.key],
+      ];
+      const hashes = needlesOf(CODES).filter(({ name }) => / (md5|sha)\d+$/.test(name));
+      const scan = createScanner([...needlesOf(secrets), ...hashes]);
+      const contents = await read();
+      const proof = Buffer.from(PROOFS[place] ?? '');
+      expect(contents.some((content) => content.includes(proof))).to.equal(true);
+      expect(contents.flatMap(scan)).to.deep.equal([]);
+    });
+  }
+
+  it('would be found by the search in every disguise', () => {
+    const needles = needlesOf([['it', randomCardNumber()]]);
+    const scan = createScanner(needles);
+    for (const { name, bytes } of needles) {
+      const hidden = Buffer.concat([Buffer.from('…"4242'), bytes, Buffer.from('4242"')]);
+      expect(scan(hidden)).to.include(name);
+    }
+    const number = randomCardNumber();
+    const scanText = createScanner(needlesOf([['it', number]]));
+    for (const before of ['', 'a', 'ab', 'abc']) {
+      const encoded = Buffer.from(`${before}${number}xyz`).toString('base64');
+      expect(scanText(Buffer.from(encoded)).join()).to.contain('base64');
+    }
+    expect(scanText(Buffer.from(randomCardNumber()))).to.deep.equal([]);
+  });
+});
