@@ -24,6 +24,7 @@ export function refuseExposure(draft: TokenDraft, id: string, masked: unknown): 
       }
     };
     refuse('id', id);
+    refuse('containers', draft.container);
     // The masks of the types are known to hide what they must.
     if (draft.mask !== undefined && draft.mask !== TOKEN_TYPES[draft.type].mask) {
       refuse('mask', withoutRoutingNumber(stringifyJson([masked ?? null, draft.mask]), draft));

@@ -5,6 +5,7 @@
  */
 
 import { ROOT_CONTAINER } from '../access/containers.ts';
+import { fieldError } from '../errors.ts';
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { NO_CVC_COLUMNS, NOT_EXPIRED, TOKEN_COLUMNS, type TokenRow } from './token-row.ts';
@@ -34,9 +35,16 @@ interface PageWindow {
 type PageRow = TokenRow & {
   id: string | null;
   total_items: string;
+  page_bytes: string;
   config_version: string | null;
   now_ms: number;
 };
+
+/**
+ * Sealed bytes of one page. A hundred tokens of a megabyte each would keep one event loop busy for
+ * seconds and outlast the statement timeout; their lengths are known without reading them.
+ */
+const PAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 const NEWEST_FIRST = 'ORDER BY t.created_at DESC, t.id DESC';
 const IS_VISIBLE = (row: string): string =>
@@ -78,13 +86,17 @@ const PAGE_OF_KINDS = `
 
 /** Tokens of a page joined to the gate: one row at least, so that the version is always answered. */
 const ANSWER = `
-  SELECT tn.config_version, ${milliseconds('clock_now()')} AS now_ms, total.total_items, r.*
-  FROM total
+  SELECT tn.config_version, ${milliseconds('clock_now()')} AS now_ms, total.total_items,
+    bytes.page_bytes, r.*
+  FROM total CROSS JOIN (
+    SELECT coalesce(sum(octet_length(t.sealed)), 0) AS page_bytes
+    FROM page JOIN tokens t ON t.tenant_id = $1 AND t.id = page.id
+  ) bytes
   LEFT JOIN tenants tn ON tn.id = $1
   LEFT JOIN (
     SELECT ${TOKEN_COLUMNS}, ${NO_CVC_COLUMNS}, page.place
     FROM page JOIN tokens t ON t.tenant_id = $1 AND t.id = page.id
-  ) r ON true
+  ) r ON bytes.page_bytes <= ${PAGE_BYTES_MAX}
   ORDER BY r.place`;
 
 /** Filters that name their tokens: by terms, by ids, or by both. These are counted row by row. */
@@ -131,7 +143,7 @@ function pageQuery(filter: TokenFilter): { name: string; text: string; values: u
   return { name: 'list-tokens-of-kinds', text, values: [] };
 }
 
-/** One page. `limit` 0 answers totals alone. */
+/** One page. `limit` 0 answers totals alone. Throws 400 when the page would be over 16 MiB. */
 export async function listTokens(
   db: Queryable,
   tenantId: string,
@@ -149,6 +161,9 @@ export async function listTokens(
   });
   const [first] = rows;
   if (first === undefined) throw new Error('a list without its total row');
+  if (Number(first.page_bytes) > PAGE_BYTES_MAX) {
+    throw fieldError('size', 'The page would be over 16 MiB: ask for fewer tokens at once');
+  }
   return {
     tokens: rows.filter((row) => row.id !== null),
     total_items: Number(first.total_items),

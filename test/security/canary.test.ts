@@ -36,6 +36,7 @@ const CODES = numbered('cvc', OTHERS, () => randomDigits(4));
 describe('what was never meant to be written', function () {
   this.timeout(180_000);
   let redis: TestRedis;
+  let listener: Redis | undefined;
   let installation: Installation;
   let url: string;
   let revealing: TestApplication;
@@ -49,7 +50,7 @@ describe('what was never meant to be written', function () {
     redis = await startRedisOrSkip(this);
     installation = await install({ REDIS_URL: redis.url, LOG_LEVEL: 'trace' });
     url = installation.baseUrl();
-    const listener = new Redis(redis.url);
+    listener = new Redis(redis.url);
     await listener.subscribe(NOTICE_CHANNEL);
     listener.on('messageBuffer', (_channel, message: Buffer) => notices.push(message));
     const { managementKey } = installation;
@@ -62,9 +63,9 @@ describe('what was never meant to be written', function () {
     await inParallel(CARD_NUMBERS.slice(0, OTHERS), ([, number]) => misuse(number));
     await breakThings();
     await collect();
-    listener.disconnect();
   });
   after(async () => {
+    listener?.disconnect();
     await installation?.remove();
     await redis?.stop();
   });

@@ -257,4 +257,16 @@ describe('GET /tokens', () => {
     expect([await total(), await total('&type=token')]).to.deep.equal([30, 15]);
     expect((await x.list('?size=0')).body.pagination.total_items).to.equal(5);
   });
+
+  it('refuses a page that would be over 16 MiB, and serves it in smaller ones', async () => {
+    const tenant = await vault.control.addTenant('Large tokens');
+    const large = await vault.clientWith({ rules: REVEAL_ALL }, tenant);
+    const data = 'x'.repeat(1_000_000);
+    for (let i = 0; i < 18; i += 1) await large.created({ type: 'token', data });
+    expectProblem(await large.list('?size=20'), 400, 'size');
+    const { status, body } = await large.list('?size=9&page=2');
+    expect(status).to.equal(200);
+    expect(body.data).to.have.length(9);
+    expect(body.pagination.total_items).to.equal(18);
+  });
 });
