@@ -1,7 +1,7 @@
 /**
  * A card or account number must not be readable from what is stored in clear, or shown to callers
- * that may only see the mask: not from the id, the mask, metadata or literals of expressions, nor in
- * a form that anybody turns back (design section 12).
+ * that may only see the mask: not from the id, the container, the mask, metadata or literals of
+ * expressions, nor in a form that anybody turns back (design section 12).
  */
 import { fieldError } from '../errors.ts';
 import { stringifyJson } from '../json-text.ts';

@@ -168,7 +168,7 @@ describe('what was never meant to be written', function () {
       { ...card, expires_at: number },
       { ...card, deduplicate_token: number },
       { type: number, data: number },
-      { type: 'card', data: { number: `${number}0` } },
+      { type: 'card', data: { number: `${number}x` } },
       { type: 'card', data: { number, expiration_month: number } },
       { type: 'card', data: { number, cvc: number } },
       { type: 'bank', data: { routing_number: number, account_number: number } },

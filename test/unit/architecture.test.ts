@@ -77,7 +77,7 @@ describe('the architecture', () => {
 
   it('imports the settings as values only where a process begins', () => {
     const entries =
-      /^(?:[^/]+\/main|embedded\/(?:start|planes)|cli\/[^/]+|config\/required-settings)\.ts$/;
+      /^(?:[^/]+\/main|embedded\/(?:start|planes)|(?:cli|bench)\/.+|config\/required-settings)\.ts$/;
     const readers = SOURCES.filter(({ path, imports, text }) => {
       const typeOnly = /^import type [^;]*config\/environment\.ts';$/m.test(text);
       return imports.includes('config/environment.ts') && !typeOnly && !entries.test(path);
