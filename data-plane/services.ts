@@ -10,7 +10,15 @@ import { createTokenWriter, type TokenWriter } from '../shared/tokens/token-writ
 import type { ApplicationCache } from './config-cache/application-cache.ts';
 import { createVersionGate, type VersionGate } from './version-gate.ts';
 
-export type TokenOperation = 'create' | 'deduplicate' | 'read' | 'list' | 'update' | 'delete';
+export type TokenOperation =
+  | 'create'
+  | 'deduplicate'
+  | 'read'
+  | 'list'
+  | 'search'
+  | 'detokenize'
+  | 'update'
+  | 'delete';
 
 export interface Services {
   readonly pool: Pool;

@@ -49,7 +49,11 @@ export async function createToken(
 }
 
 /** Never clear data: the mask is what a creator sees, even under a reveal rule. */
-function storedJson({ row, token }: StoredToken, tenantId: string, transform: Transform): string {
+export function storedJson(
+  { row, token }: StoredToken,
+  tenantId: string,
+  transform: Transform,
+): string {
   const shown = transform === 'redact' ? undefined : token.payload.masked;
   return tokenJson(tenantId, row, token.payload, shown);
 }

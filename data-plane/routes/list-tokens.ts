@@ -9,10 +9,10 @@ import { parseQuery } from '../../shared/http/query.ts';
 import { metadataTerm } from '../../shared/tokens/fingerprint.ts';
 import { listTokens as listRows, type TokenFilter } from '../../shared/tokens/list-tokens.ts';
 import { foldMetadataValue } from '../../shared/tokens/metadata.ts';
-import { revealToken } from '../../shared/tokens/reveal.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Answer, Exchange } from '../exchange.ts';
 import type { Services } from '../services.ts';
+import { pageAnswer } from './page-answer.ts';
 import { requireHeld } from './permit.ts';
 
 export async function listTokens(
@@ -34,21 +34,9 @@ export async function listTokens(
   const window = { limit: size, offset: (page - 1) * size };
   const found = await listRows(services.pool, tenant_id, filter, window);
   exchange.confirm(application, found);
-
-  const tokens: string[] = [];
-  for (const row of found.tokens) {
-    const transform = access.decide('token:read', row.container);
-    if (transform === undefined) continue;
-    tokens.push(await revealToken(services.opener, tenant_id, row, transform));
-  }
-  services.countTokens('list', tokens.length);
-  const pagination = JSON.stringify({
-    total_items: found.total_items,
-    page_number: page,
-    page_size: size,
-    total_pages: size === 0 ? 0 : Math.ceil(found.total_items / size),
-  });
-  return { status: 200, body: `{"pagination":${pagination},"data":[${tokens.join(',')}]}` };
+  const shown = await pageAnswer(found, { page, size }, 'token:read', application, services);
+  services.countTokens('list', shown.tokens);
+  return shown.answer;
 }
 
 async function metadataTerms(

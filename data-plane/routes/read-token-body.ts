@@ -11,14 +11,15 @@ const MEDIA_TYPES = {
   merge_patch: { matches: isMergePatchMediaType, name: 'application/merge-patch+json' },
 };
 
-/** Throws 415 unless the body is announced as `kind` in UTF-8. */
+/** Throws 415 unless the body is announced as `kind` in UTF-8, 413 above `limitBytes`. */
 export function readTokenBody(
   exchange: Exchange,
   kind: keyof typeof MEDIA_TYPES,
+  limitBytes = BODY_BYTES_MAX,
 ): Promise<unknown> {
   const { matches, name } = MEDIA_TYPES[kind];
   if (!matches(exchange.head.contentType)) {
     throw new ApiError('unsupported_media_type', `The Content-Type must be ${name} in UTF-8`);
   }
-  return exchange.json(BODY_BYTES_MAX);
+  return exchange.json(limitBytes);
 }

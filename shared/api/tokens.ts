@@ -3,6 +3,7 @@
  * dates have rules of their own in shared/tokens and shared/expressions.
  */
 import { type Static, Type } from 'typebox';
+import { QUERY_LENGTH_MAX } from '../tokens/search-query.ts';
 import { TOKEN_TYPES, type TokenType } from '../tokens/token-types.ts';
 import { audit, ExpiresAt, nullable, oneOf, Timestamp, Uuid } from './fields.ts';
 import { defineOperation } from './operation.ts';
@@ -92,6 +93,19 @@ const Token = Type.Object(
 );
 export type Token = Static<typeof Token>;
 
+/** Null is left out, as clients send it. Page and size as in lists. */
+const SearchTokensRequest = Type.Object(
+  {
+    query: Type.Optional(nullable(Type.String({ maxLength: QUERY_LENGTH_MAX }))),
+    page: Type.Optional(nullable(pageQuery.page)),
+    size: Type.Optional(nullable(pageQuery.size)),
+  },
+  { title: 'SearchTokensRequest' },
+);
+export type SearchTokensRequest = Static<typeof SearchTokensRequest>;
+
+const AnyJson = (description: string) => Type.Unsafe<unknown>({ description });
+
 const params = Type.Object({ id: Type.String({ minLength: 1 }) });
 const base = { plane: 'data', tag: 'Tokens' } as const;
 
@@ -163,4 +177,52 @@ export const deleteToken = defineOperation({
   summary: 'Delete a token',
   params,
   responses: { 204: null, 401: Problem, 403: Problem, 404: Problem },
+});
+
+export const searchTokens = defineOperation({
+  ...base,
+  operationId: 'searchTokens',
+  method: 'POST',
+  path: '/tokens/search',
+  permission: 'token:search',
+  summary: 'Search tokens by a query such as `type:card AND metadata.order:7`, newest first',
+  body: SearchTokensRequest,
+  responses: { 200: pageOf(Token), 400: Problem, 401: Problem, 403: Problem },
+});
+
+export const tokenize = defineOperation({
+  ...base,
+  operationId: 'tokenize',
+  method: 'POST',
+  path: '/tokenize',
+  permission: 'token:create',
+  summary: 'Create a token for each value and token request in any JSON: all, or none',
+  body: AnyJson(
+    'Objects with `data` and a token `type` are token requests as of `POST /tokens`, and so are ' +
+      'objects with `data` and nothing but members of such requests; every other text, number ' +
+      'and boolean becomes a token of type `token`. At most 100',
+  ),
+  responses: {
+    200: AnyJson('The same JSON: token requests replaced by their tokens, values by token ids'),
+    400: Problem,
+    401: Problem,
+    403: Problem,
+    409: Problem,
+  },
+});
+
+export const detokenize = defineOperation({
+  ...base,
+  operationId: 'detokenize',
+  method: 'POST',
+  path: '/detokenize',
+  permission: 'token:read',
+  summary: 'Replace the expressions in any JSON by the data of tokens',
+  body: AnyJson('Texts may hold `{{ <token id> | filters }}`; at most 100 different tokens'),
+  responses: {
+    200: AnyJson('The same JSON with the data as the access rules let it be read'),
+    400: Problem,
+    401: Problem,
+    403: Problem,
+  },
 });

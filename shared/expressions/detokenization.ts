@@ -112,22 +112,22 @@ function compilePlaceholder(inside: string, open: number, tokenIds: Set<string>)
   const variable = isWhole ? 'token' : 'data';
   const filters = pipe < 0 ? '' : inside.slice(pipe);
   // From an offset in the template that is compiled to the one in the source.
-  const shift = open + pipe - variable.length;
-  const template = relocated(shift, () => compileTemplate(`{{${variable}${filters} }}`));
+  const place = { shift: open + pipe - variable.length, end: open + 2 + inside.length };
+  const template = relocated(place, () => compileTemplate(`{{${variable}${filters} }}`));
   return (tokens, meter) => {
     const view = tokens.get(tokenId);
     if (view === undefined) throw new Error('a token that was not read');
-    return relocated(shift, () => template.evaluate({ [variable]: view[variable] }, meter));
+    return relocated(place, () => template.evaluate({ [variable]: view[variable] }, meter));
   };
 }
 
-/** Runs `work`; the position of an error is moved by `shift`. */
-function relocated<T>(shift: number, work: () => T): T {
+/** Runs `work`; the position of an error is moved by `shift`, and lies not behind `end`. */
+function relocated<T>({ shift, end }: { shift: number; end: number }, work: () => T): T {
   try {
     return work();
   } catch (error) {
     if (!(error instanceof ExpressionError) || error.position === undefined) throw error;
-    throw new ExpressionError(error.problem, { position: error.position + shift });
+    throw new ExpressionError(error.problem, { position: Math.min(error.position + shift, end) });
   }
 }
 

@@ -8,7 +8,7 @@ import type { QueryParams } from './query.ts';
 
 /** Deeper pages cost the database more than they are worth (attacks row 45). */
 const PAGE_MAX = 10_000;
-const SIZE_DEFAULT = 20;
+export const SIZE_DEFAULT = 20;
 /** Facts 1; logs and members have their own. */
 const SIZE_MAX = 100;
 /** More UUIDs than fit into a request target. */

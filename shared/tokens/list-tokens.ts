@@ -27,12 +27,13 @@ export interface TokenPage {
   now_ms: number;
 }
 
-interface PageWindow {
+export interface PageWindow {
   limit: number;
   offset: number;
 }
 
-type PageRow = TokenRow & {
+/** A row of `ANSWER`. */
+export type PageRow = TokenRow & {
   id: string | null;
   total_items: string;
   page_bytes: string;
@@ -46,8 +47,9 @@ type PageRow = TokenRow & {
  */
 const PAGE_BYTES_MAX = 16 * 1024 * 1024;
 
-const NEWEST_FIRST = 'ORDER BY t.created_at DESC, t.id DESC';
-const IS_VISIBLE = (row: string): string =>
+export const NEWEST_FIRST = 'ORDER BY t.created_at DESC, t.id DESC';
+/** Whether a row lies in one of the containers `$2`; an empty list is everywhere. */
+export const IS_VISIBLE = (row: string): string =>
   `(cardinality($2::text[]) = 0 OR EXISTS (
      SELECT 1 FROM unnest($2::text[]) AS p (prefix) WHERE starts_with(${row}.container, p.prefix)))`;
 const IS_OF_TYPE = (row: string): string => `($3::text[] IS NULL OR ${row}.type = ANY ($3))`;
@@ -85,7 +87,7 @@ const PAGE_OF_KINDS = `
   )`;
 
 /** Tokens of a page joined to the gate: one row at least, so that the version is always answered. */
-const ANSWER = `
+export const ANSWER = `
   SELECT tn.config_version, ${milliseconds('clock_now()')} AS now_ms, total.total_items,
     bytes.page_bytes, r.*
   FROM total CROSS JOIN (
@@ -159,6 +161,11 @@ export async function listTokens(
     text,
     values: [tenantId, prefixes, types, window.limit, window.offset, ...values],
   });
+  return pageOfRows(rows);
+}
+
+/** What the rows of `ANSWER` say: all have the total and the version, one without a token too. */
+export function pageOfRows(rows: PageRow[]): TokenPage {
   const [first] = rows;
   if (first === undefined) throw new Error('a list without its total row');
   if (Number(first.page_bytes) > PAGE_BYTES_MAX) {

@@ -62,10 +62,12 @@ function insertsInTurn(
   client: Queryable,
   tenantId: string,
 ): Pick<CreationContext, 'insert' | 'deleteIfExpired'> {
+  // After an error the transaction takes no more statements: what follows fails with the same one.
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const next = last.then(work);
-    last = next.catch(() => {});
+    next.catch(() => {});
+    last = next;
     return next;
   };
   const batch = createBatcher<TokenInsert, InsertResult>({

@@ -2,7 +2,7 @@
  * The plans of the statements that run for every request, on a large table and without its statistics:
  * a prepared statement keeps its generic plan, and a plan that walks a table takes the service down.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import pg from 'pg';
 import { createChangeRecord } from '../../data-plane/config-cache/change-record.ts';
@@ -11,7 +11,10 @@ import { readConfigVersions } from '../../shared/config-entries/config-version.t
 import { createLogger } from '../../shared/observability/logger.ts';
 import { createPool, type Pool, type Queryable } from '../../shared/postgres/pool.ts';
 import { READ_TOKENS } from '../../shared/tokens/batch-reader.ts';
+import { findDuplicates } from '../../shared/tokens/find-duplicates.ts';
 import { listTokens, type TokenFilter } from '../../shared/tokens/list-tokens.ts';
+import { parseSearchQuery } from '../../shared/tokens/search-query.ts';
+import { searchTokens } from '../../shared/tokens/search-tokens.ts';
 import * as store from '../../shared/tokens/token-store.ts';
 import { INSERT_TOKENS } from '../../shared/tokens/token-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -75,12 +78,33 @@ const FILTERS: Record<string, TokenFilter> = {
   'by ids and terms': visible({ ids: ['token-1'], terms: [randomBytes(16)] }),
 };
 
+/** Searches, with the index by which the tokens they are about must be found. */
+const SEARCHES: Record<string, string> = {
+  'id:token-2 AND type:card': 'tokens_pkey',
+  'fingerprint:x AND NOT data:a': 'tokens_fingerprint',
+  'data:a AND type:card AND created_at:[2023-01-01 TO *]': 'token_terms_by_hash',
+  'metadata.k:v AND NOT (data:a OR data:b)': 'token_terms_by_hash',
+  'data:a OR metadata.k:v': 'token_terms_by_hash',
+  'container:/pci/* AND (data:a OR fingerprint:x)': 'tokens_fingerprint',
+  'container:/pci/high/ AND type:card': 'tokens_newest_of_kind',
+};
+
+const search = (db: Queryable, query: string): Promise<unknown> =>
+  searchTokens(
+    db,
+    BIG_TENANT,
+    { search: createSecretKey(randomBytes(32)) },
+    { containers: ['/pci/'], query: parseSearchQuery(query) ?? { kind: 'and', nodes: [] } },
+    { limit: 20, offset: 0 },
+  );
+
 /** Statements of the request path, run as the product runs them. */
 const CALLS: Record<string, (db: Queryable) => Promise<unknown>> = {
   'lock a token': (db) => store.lockToken(db, BIG_TENANT, 'token-2'),
   'delete a token': (db) => store.deleteToken(db, BIG_TENANT, 'nothing'),
   'delete an expired token': (db) => store.deleteIfExpired(db, BIG_TENANT, 'nothing'),
   'find a duplicate': (db) => store.findByFingerprint(db, BIG_TENANT, 'x', undefined),
+  'find many duplicates': (db) => findDuplicates(db, BIG_TENANT, new Set(['x', 'y'])),
   'find a key': (db) => loadApplicationByKeyHash(db, randomBytes(32)),
   'read versions': (db) => readConfigVersions(db, [BIG_TENANT]),
   'read changes': (db) => createChangeRecord(db)(BIG_TENANT, randomUUID(), randomUUID()),
@@ -88,6 +112,12 @@ const CALLS: Record<string, (db: Queryable) => Promise<unknown>> = {
     Object.entries(FILTERS).map(([name, filter]) => [
       `list tokens: ${name}`,
       (db: Queryable) => listTokens(db, BIG_TENANT, filter, { limit: 20, offset: 0 }),
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.keys(SEARCHES).map((query) => [
+      `search tokens: ${query}`,
+      (db: Queryable) => search(db, query),
     ]),
   ),
 };
@@ -169,6 +199,17 @@ describe('the generic plans of the request path', () => {
       });
 
       it('walk no table for tokens that are created', () => expectNoWalk(INSERT_TOKENS.text));
+
+      for (const [query, index] of Object.entries(SEARCHES)) {
+        it(`search by ${index} for ${query}`, async () => {
+          const [text = ''] = await statementsOf((db) => search(db, query));
+          const used = (await genericPlan(text)).map((node) => node['Index Name']);
+          expect(used).to.include(index);
+          // Candidates are looked up one by one, never joined with all tokens of the tenant.
+          const walks = ['tokens_newest', 'tokens_newest_of_kind'].filter((name) => name !== index);
+          expect(used).not.to.include.oneOf(walks);
+        });
+      }
 
       for (const [name, run] of Object.entries(CALLS)) {
         it(`walk no table to ${name}`, async () => {
