@@ -6,6 +6,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import { startMetricsServer } from '../shared/observability/metrics-server.ts';
 import { checkPoolSize, checkPorts } from './check-start.ts';
+import { compileAhead } from './compile-cache.ts';
 import { createFirstTenant } from './first-start.ts';
 import { openDatabase, withInstallation } from './open-database.ts';
 import { startPlanes } from './planes.ts';
@@ -52,6 +53,7 @@ export async function startAllInOne(options: StartOptions): Promise<AllInOne> {
 
   const database = await openDatabase(environment, log);
   parts.push({ stop: () => database.close(), kill: () => void database.close('immediate') });
+  const compiled = compileAhead(environment.dataDir, log);
   await checkPoolSize(database.connectionString, environment.databasePoolMax);
   for (const migration of await database.migrate()) log.debug({ migration }, 'migrated');
   const first = await withInstallation(database, log, (pool, installation) =>
@@ -60,6 +62,7 @@ export async function startAllInOne(options: StartOptions): Promise<AllInOne> {
   if (first !== undefined) options.onFirstStart({ ...first, kekFile: database.kekFile });
 
   const settings = { ...environment, databaseUrl: database.connectionString, kek: database.kek };
+  await compiled;
   const planes = await startPlanes(settings, options.inherited, log);
   parts.push(planes);
 

@@ -45,6 +45,12 @@ type Message =
   | { type: 'ready'; port: number }
   | ({ type: 'metrics'; id: number } & Required<PlaneReport>);
 
+/**
+ * Node would let the young generation grow to 100 MiB, most of it empty: 8 MiB halves go through a
+ * request's garbage as well and keep a worker below 200 MiB (bench/memory.ts).
+ */
+const NODE_OPTIONS = ['--max-semi-space-size=8'];
+
 const RESTART_MS_MIN = 100;
 const RESTART_MS_MAX = 5_000;
 /** Having lived this long, a plane starts again without the delay that repeated deaths add. */
@@ -116,7 +122,7 @@ export async function startPlane(options: PlaneOptions): Promise<PlaneProcess> {
 
 function launch(options: PlaneOptions, port: number | undefined): Life {
   const entry = fileURLToPath(new URL(`../${options.entry}`, import.meta.url));
-  const argv = ['-c', 'ulimit -c 0; exec "$@"', 'sh', process.execPath, entry];
+  const argv = ['-c', 'ulimit -c 0; exec "$@"', 'sh', process.execPath, ...NODE_OPTIONS, entry];
   const output = options.onOutput === undefined ? 'inherit' : 'pipe';
   const child = spawn('/bin/sh', argv, {
     // A session of its own: Ctrl-C in the terminal reaches us alone, and we drain in order.

@@ -6,6 +6,7 @@ import { AggregatorRegistry } from 'prom-client';
 import { childEnvironment, type Environment } from '../config/environment.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import type { Readiness } from '../shared/observability/metrics-server.ts';
+import { compileCacheEnvironment } from './compile-cache.ts';
 import { type PlaneProcess, startPlane } from './plane-process.ts';
 
 export interface Planes {
@@ -34,6 +35,7 @@ export async function startPlanes(
   onOutput?: (text: string) => void,
 ): Promise<Planes> {
   const settings = { ...environment, bootstrapKey: undefined, metricsPort: undefined };
+  const surroundings = { ...inherited, ...compileCacheEnvironment(environment.dataDir) };
   const controlPlaneShare = Math.min(
     CONTROL_PLANE_CONNECTIONS_MAX,
     Math.floor(environment.databasePoolMax / 3),
@@ -44,7 +46,7 @@ export async function startPlanes(
     log,
     onOutput,
     environment: (port = environment.controlPlanePort) =>
-      childEnvironment(inherited, {
+      childEnvironment(surroundings, {
         ...settings,
         controlPlanePort: port,
         databasePoolMax: controlPlaneShare,
@@ -56,7 +58,7 @@ export async function startPlanes(
     log,
     onOutput,
     environment: (port = environment.port) =>
-      childEnvironment(inherited, {
+      childEnvironment(surroundings, {
         ...settings,
         port,
         controlPlanePort: controlPlane.port,

@@ -1,3 +1,6 @@
-/** Milliseconds since the epoch of a timestamptz in SQL, as a double: cheaper to read than a bigint. */
+/**
+ * Milliseconds since the epoch of a timestamptz in SQL, as a whole double: `extract` would compute with
+ * decimals, which took a tenth of a one-row read.
+ */
 export const milliseconds = (expression: string): string =>
-  `(extract(epoch FROM ${expression}) * 1000)::float8`;
+  `round(date_part('epoch', ${expression}) * 1000)`;

@@ -1,0 +1,36 @@
+/**
+ * Node's compile cache of the planes, in `DATA_DIR`: with it a plane loads neither the compiler of
+ * TypeScript nor its 40 MiB of memory, and starts in half the time. Whoever can write there could
+ * change what runs, which is why it is not in a shared temporary directory.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from '../shared/observability/logger.ts';
+
+/** What the planes load, without their entries, which would start them. */
+const MODULES = ['../data-plane/create-data-plane.ts', '../control-plane/create-control-plane.ts'];
+
+/** The variable for a plane's environment; none before `DATA_DIR` exists. */
+export function compileCacheEnvironment(dataDir: string): NodeJS.ProcessEnv {
+  return existsSync(dataDir) ? { NODE_COMPILE_CACHE: join(dataDir, 'compile-cache') } : {};
+}
+
+/** Fills an empty cache, so that the first start is like all others. Never throws: it only helps. */
+export async function compileAhead(dataDir: string, log: Logger): Promise<void> {
+  const { NODE_COMPILE_CACHE } = compileCacheEnvironment(dataDir);
+  if (NODE_COMPILE_CACHE === undefined || existsSync(NODE_COMPILE_CACHE)) return;
+  const urls = MODULES.map((module) => new URL(module, import.meta.url).href);
+  const script = urls.map((url) => `await import(${JSON.stringify(url)});`).join('');
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    env: { NODE_COMPILE_CACHE },
+    stdio: 'ignore',
+  });
+  const code = await new Promise<number | null>((resolve) => {
+    child.once('error', () => resolve(null));
+    child.once('exit', resolve);
+  });
+  if (code !== 0) log.debug({ exit_code: code }, 'nothing compiled ahead');
+}
