@@ -28,6 +28,15 @@ export const ERROR_ENTRIES_MAX = 100;
 /** How long a run may keep its thread busy before its host reports it as one to suspect. */
 export const BUSY_REPORT_MS = 10;
 
+/** A host with work that was silent for longer is taken for hung; it reports at least each second. */
+export const SILENCE_MS_MAX = 5_000;
+export const SIGN_OF_LIFE_MS = 1_000;
+
+/** Milliseconds on the clock that all processes of a machine share and that is never set back. */
+export function monotonicNow(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n);
+}
+
 /** What a run is for: `check` only compiles and loads the script, as when a reactor is saved. */
 export type RunPurpose = 'invoke' | 'check';
 
@@ -39,7 +48,8 @@ export interface RunMessage {
   readonly script_key: string;
   readonly tenant_id: string;
   readonly purpose: RunPurpose;
-  readonly deadline_ms: number;
+  /** On the monotonic clock of the machine, see `monotonicNow`. */
+  readonly ends_at_ms: number;
   /** UTF-16 length of the source at the head of the body; 0 when it was sent before. */
   readonly source_length: number;
 }
@@ -73,7 +83,7 @@ export interface ReadyMessage {
   readonly kind: 'ready';
 }
 
-/** Host → gateway: runs that keep a thread busy; sent when the list changes. */
+/** Host → gateway: runs that keep a thread busy; sent when the list changes, and as a sign of life. */
 export interface BusyMessage {
   readonly kind: 'busy';
   readonly ids: readonly number[];

@@ -2,12 +2,12 @@
  * One run of a script in a context of its own: enters the context, keeps its timers, cuts it at its
  * deadline, and ends exactly once. What comes from inside is text or a number, or it is ignored.
  */
-import { performance } from 'node:perf_hooks';
 import {
   COMPUTE_MS_MAX,
   CONSOLE_BYTES_MAX,
   type ConsoleLine,
   type Ending,
+  monotonicNow,
   RESULT_BYTES_MAX,
   type RunMessage,
   TIMERS_MAX,
@@ -22,9 +22,8 @@ export interface Ended {
   readonly console: readonly ConsoleLine[];
 }
 
-const ENDINGS: readonly unknown[] = [
-  ...['ok', 'error', 'type', 'unknown_module', 'result_too_large'],
-] satisfies Ending[];
+/** How code inside may say that it ended; the other ends are for V8 and the clock to say. */
+const ENDINGS = ['ok', 'error', 'type', 'unknown_module', 'result_too_large'] as const;
 
 const NEVER_SETTLES = JSON.stringify({
   name: 'Error',
@@ -40,7 +39,6 @@ export class Invocation {
   readonly #run: RunMessage;
   readonly #onEnd: (ended: Ended) => void;
   readonly #onSegment: (id: number) => void;
-  readonly #ends_at: number;
   readonly #timers = new Map<number, NodeJS.Timeout>();
   readonly #console: ConsoleLine[] = [];
   #consoleLeft = CONSOLE_BYTES_MAX;
@@ -60,29 +58,41 @@ export class Invocation {
     this.#run = run;
     this.#onSegment = onSegment;
     this.#onEnd = onEnd;
-    this.#ends_at = performance.now() + run.deadline_ms;
   }
 
   /** `request`: JSON text of what the script's function gets. */
   start(request: string): void {
     const failure = this.#isolate.syntaxFailure;
-    if (failure !== undefined) return this.#end('syntax', JSON.stringify(failure));
-    this.#deadline = setTimeout(() => this.#end('timeout', ''), this.#run.deadline_ms);
+    if (failure !== undefined) {
+      this.#end('syntax', JSON.stringify(failure));
+      return;
+    }
+    this.#deadline = setTimeout(
+      () => this.#end('timeout', ''),
+      this.#run.ends_at_ms - monotonicNow(),
+    );
     this.#segment((prepared, timeout_ms) => {
       const factory = this.#isolate.factory(prepared.context, timeout_ms);
       if (factory === undefined) return;
       const values = ['load', factory.derefInto({ release: true }), this.#run.purpose, request];
-      prepared.enter.applySync(undefined, values as Parameters<typeof prepared.enter.applySync>[1], {
-        timeout: timeout_ms,
-      });
+      prepared.enter.applySync(
+        undefined,
+        values as Parameters<typeof prepared.enter.applySync>[1],
+        {
+          timeout: timeout_ms,
+        },
+      );
     });
   }
 
   /** Runs customer code for as long as this run may still compute, then looks what came of it. */
   #segment(work: (prepared: PreparedContext, timeout_ms: number) => void): void {
-    const started = performance.now();
-    const left_ms = Math.ceil(Math.min(this.#ends_at - started, this.#computeLeft_ms));
-    if (left_ms <= 0) return this.#end('timeout', '');
+    const started = monotonicNow();
+    const left_ms = Math.ceil(Math.min(this.#run.ends_at_ms - started, this.#computeLeft_ms));
+    if (left_ms <= 0) {
+      this.#end('timeout', '');
+      return;
+    }
     this.#onSegment(this.#run.id);
     try {
       work(this.#enterContext(), left_ms);
@@ -91,7 +101,7 @@ export class Invocation {
     } finally {
       this.#onSegment(0);
     }
-    this.#computeLeft_ms -= performance.now() - started;
+    this.#computeLeft_ms -= monotonicNow() - started;
     if (this.#isolate.isDisposed) this.#end('memory', '');
     else if (this.#outcome !== undefined) this.#end(this.#outcome.ending, this.#outcome.text);
     else if (this.#timers.size === 0) this.#end('error', NEVER_SETTLES);
@@ -121,11 +131,10 @@ export class Invocation {
   }
 
   #take(ending: unknown, text: unknown): void {
-    if (this.#outcome !== undefined || typeof text !== 'string' || !ENDINGS.includes(ending)) return;
+    const known = ENDINGS.find((name) => name === ending);
+    if (this.#outcome !== undefined || typeof text !== 'string' || known === undefined) return;
     const tooLarge = Buffer.byteLength(text) > RESULT_BYTES_MAX;
-    this.#outcome = tooLarge
-      ? { ending: 'result_too_large', text: '' }
-      : { ending: ending as Ending, text };
+    this.#outcome = tooLarge ? { ending: 'result_too_large', text: '' } : { ending: known, text };
   }
 
   #log(level: unknown, text: unknown): void {

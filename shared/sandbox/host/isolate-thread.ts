@@ -51,7 +51,8 @@ class IsolateThread {
     const isolate = this.#isolateOf(run, body);
     if (isolate === undefined) {
       const result = { kind: 'result', id: run.id, ending: 'unknown_script', console: [] } as const;
-      return this.#answer({ result, body: '' });
+      this.#answer({ result, body: '' });
+      return;
     }
     this.#users.set(isolate, (this.#users.get(isolate) ?? 0) + 1);
     const report = (id: number): void => this.#report(id);

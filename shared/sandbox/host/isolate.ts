@@ -107,7 +107,12 @@ export class ScriptIsolate {
       const line = PLACE.exec(`${message}\n${stack}`)?.[1];
       // "Unexpected token 'x'" quotes code, which is not token data; the place is told apart.
       const text = message.replace(/ \[script\.js:[\d:]+\]$/, '');
-      return { message: text, line: line === undefined ? undefined : Number(line) };
+      // An open bracket is found missing on the wrapper's last line, which is not the customer's.
+      const lines = source.split('\n').length;
+      return {
+        message: text,
+        line: line === undefined ? undefined : Math.min(Number(line), lines),
+      };
     }
   }
 }

@@ -35,10 +35,12 @@ function print(value, seen, depth) {
   if (typeof value === 'string') return printString(value);
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'function') return `[Function${value.name ? `: ${value.name}` : ''}]`;
-  if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? '-0' : String(value);
+  if (typeof value !== 'object' || value === null)
+    return Object.is(value, -0) ? '-0' : String(value);
   if (seen.includes(value)) return '[Circular]';
   if (value instanceof Error) return String(value.stack ?? value.message).slice(0, TEXT_MAX);
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
+  if (value instanceof Date)
+    return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
   if (value instanceof RegExp) return String(value);
   if (depth > DEPTH_MAX) return Array.isArray(value) ? '[Array]' : '[Object]';
   return printObject(value, [...seen, value], depth);

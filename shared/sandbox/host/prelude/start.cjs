@@ -4,12 +4,12 @@
  */
 const { parse, stringify } = JSON;
 const { apply, getOwnPropertyDescriptor, getPrototypeOf } = Reflect;
-const { defineProperty, create } = Object;
+const { defineProperty } = Object;
 const functionText = Function.prototype.toString;
 const GeneratorPrototype = getPrototypeOf(function* () {});
 const AsyncGeneratorPrototype = getPrototypeOf(async function* () {});
-const { RegExp, Error, TypeError } = globalThis;
 const testPattern = RegExp.prototype.test;
+const ErrorClass = Error;
 const CLASS_SOURCE = /^class\b/;
 const NATIVE_SOURCE = /\{\s*\[native code\]\s*\}$/;
 
@@ -78,7 +78,7 @@ async function invoke(script, request) {
 function load(factory, purpose, requestText) {
   const module = { exports: {} };
   try {
-    if (typeof factory !== 'function') throw new TypeError('The code is not a module.');
+    if (typeof factory !== 'function') throw new ErrorClass('The code is not a module.');
     apply(factory, module.exports, [module.exports, scriptRequire, module]);
   } catch (error) {
     if (error === missing.error) return end('unknown_module', missing.name);
@@ -106,11 +106,11 @@ function safeMessage(error) {
 const LISTED = {
   __proto__: null,
   '@basis-theory/basis-theory-reactor-formulas-sdk-js': 'reactor-errors',
-  buffer: 'buffer',
-  events: 'events',
-  querystring: 'querystring',
-  url: 'url',
-  util: 'util',
+  buffer: 'node-buffer',
+  events: 'node-events',
+  querystring: 'node-querystring',
+  url: 'node-url',
+  util: 'node-util',
 };
 const missing = { error: undefined, name: '' };
 
@@ -120,7 +120,9 @@ function scriptRequire(name) {
   // `node:` is only for what Node itself brings.
   if (listed === undefined || (plain !== name && plain[0] === '@')) {
     missing.name = stringify(`${name}`.slice(0, 214));
-    missing.error = new Error('Cannot find module: it is not on the list of available modules.');
+    missing.error = new ErrorClass(
+      'Cannot find module: it is not on the list of available modules.',
+    );
     missing.error.code = 'MODULE_NOT_FOUND';
     throw missing.error;
   }
@@ -131,15 +133,19 @@ function scriptRequire(name) {
 function lazily(name, read) {
   const settle = (value) =>
     defineProperty(globalThis, name, { value, writable: true, configurable: true });
-  const lazy = { get: () => (settle(read()), globalThis[name]), set: settle };
-  defineProperty(globalThis, name, { ...lazy, configurable: true, enumerable: false });
+  const get = () => {
+    const value = read();
+    settle(value);
+    return value;
+  };
+  defineProperty(globalThis, name, { get, set: settle, configurable: true, enumerable: false });
 }
 
 const GLOBALS = {
-  buffer: ['Buffer', 'atob', 'btoa'],
-  url: ['URL', 'URLSearchParams'],
+  'node-buffer': ['Buffer', 'atob', 'btoa'],
+  'node-url': ['URL', 'URLSearchParams'],
   'text-encoding': ['TextEncoder', 'TextDecoder'],
-  timers: [
+  'node-timers': [
     ...['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'],
     ...['setImmediate', 'clearImmediate', 'queueMicrotask'],
   ],
@@ -155,5 +161,5 @@ lazily('global', () => globalThis);
 module.exports = function enter(operation, first, second, third) {
   if (operation === 'bind') native = first;
   else if (operation === 'load') load(first, second, third);
-  else if (operation === 'timer') require('timers').fire(first);
+  else if (operation === 'timer') require('node-timers').fire(first);
 };

@@ -49,9 +49,9 @@ class TextDecoder {
 
   decode(input) {
     const bytes = bytesOf(input);
-    if (this.#encoding === 'windows-1252') return require('buffer').latin1(bytes);
+    if (this.#encoding === 'windows-1252') return require('node-buffer').latin1(bytes);
     const text =
-      this.#encoding === 'utf-8' ? decode(bytes, this.#fatal) : require('buffer').utf16(bytes);
+      this.#encoding === 'utf-8' ? decode(bytes, this.#fatal) : require('node-buffer').utf16(bytes);
     return !this.#ignoreBom && text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
   }
 }

@@ -71,7 +71,8 @@ class URLSearchParams {
   }
 
   delete(name, value) {
-    const stays = ([key, item]) => key !== `${name}` || (value !== undefined && item !== `${value}`);
+    const stays = ([key, item]) =>
+      key !== `${name}` || (value !== undefined && item !== `${value}`);
     this.#pairs = this.#pairs.filter(stays);
     this.#changed();
   }

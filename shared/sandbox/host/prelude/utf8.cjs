@@ -14,9 +14,7 @@ function byteLength(text) {
 }
 
 function isPair(text, index, unit) {
-  return (
-    unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(index + 1) & 0xfc00) === 0xdc00
-  );
+  return unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(index + 1) & 0xfc00) === 0xdc00;
 }
 
 /** Writes `text` to `bytes` from 0; the caller has sized it by `byteLength`. */
