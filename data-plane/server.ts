@@ -94,7 +94,11 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
     const allowed = routes.methodsOf(head.path);
     if (allowed.length > 0) {
       const headers = { allow: allowed.join(', ') };
-      const error = new ApiError('method_not_allowed', 'The path has other methods', { headers });
+      const error = new ApiError(
+        'method_not_allowed',
+        `The path is served by ${allowed.join(', ')}`,
+        { headers },
+      );
       fail(arrival, error, 'refused', context);
       return;
     }
