@@ -7,6 +7,7 @@ import { ApiError } from '../shared/errors.ts';
 import { CORS_HEADERS, PREFLIGHT_HEADERS } from '../shared/http/cors.ts';
 import { PROBLEM_MEDIA_TYPE } from '../shared/http/media-type.ts';
 import type { Logger } from '../shared/observability/logger.ts';
+import { onceASecond } from '../shared/observability/once-a-second.ts';
 import { translateDatabaseError } from '../shared/postgres/database-error.ts';
 import type { Answer } from './exchange.ts';
 
@@ -46,24 +47,34 @@ export function writePreflight(res: ServerResponse, { traceId, close }: Response
   res.end();
 }
 
+/** Logs why requests failed on our side. */
+export type FailureLog = (error: unknown, traceId: string) => void;
+
+/** A fault of ours is logged each time; an outage, which all requests share, once a second. */
+export function createFailureLog(log: Logger): FailureLog {
+  const logOutage = onceASecond<{ error: ApiError; trace_id: string }>(
+    ({ error, trace_id }, count) =>
+      log.error({ err: error.cause ?? error, trace_id, count }, 'requests answered 503'),
+  );
+  return (error, trace_id) => {
+    if (error instanceof ApiError && error.code === 'unavailable') logOutage({ error, trace_id });
+    else log.error({ err: error, trace_id }, 'request failed');
+  };
+}
+
 /** Any error as problem details. What is not an `ApiError` is a fault of ours: 500, and logged. */
 export function writeError(
   res: ServerResponse,
   error: unknown,
   context: ResponseContext,
-  log: Logger,
+  logFailure: FailureLog,
 ): number {
   const translated = translateDatabaseError(error);
-  const known = translated instanceof ApiError;
-  const apiError = known
-    ? translated
-    : new ApiError('internal', 'An unexpected error occurred; the trace id finds it in the log');
-  if (!known || apiError.status >= 500) {
-    log.error(
-      { err: known ? (apiError.cause ?? apiError) : error, trace_id: context.traceId },
-      'request failed',
-    );
-  }
+  const apiError =
+    translated instanceof ApiError
+      ? translated
+      : new ApiError('internal', 'An unexpected error occurred; the trace id finds it in the log');
+  if (apiError.status >= 500) logFailure(translated, context.traceId);
   const headers = Object.entries(apiError.headers ?? {});
   const close = context.close || headers.some(([name]) => name === 'connection');
   const answer: Answer = {

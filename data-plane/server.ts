@@ -10,7 +10,13 @@ import { condemn, guardListener, isCondemned, LISTENER_OPTIONS } from '../shared
 import { ALLOW_HEADER } from '../shared/http/methods.ts';
 import { discardBody } from '../shared/http/read-body.ts';
 import type { HttpMetrics } from '../shared/observability/http-metrics.ts';
-import { type ResponseContext, writeAnswer, writeError, writePreflight } from './answer.ts';
+import {
+  createFailureLog,
+  type ResponseContext,
+  writeAnswer,
+  writeError,
+  writePreflight,
+} from './answer.ts';
 import { Exchange } from './exchange.ts';
 import type { Relay } from './relay.ts';
 import { createRouteTable, type RouteMatch } from './route-table.ts';
@@ -42,6 +48,7 @@ interface Arrival {
 export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
   const { services, relay, http, tls } = options;
   const routes = createRouteTable();
+  const logFailure = createFailureLog(services.log);
   let queue: Arrival[] = [];
   let draining = false;
 
@@ -104,7 +111,7 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
     }
     res.once('finish', () => measure(arrival, 'relay', res.statusCode));
     if (context.close) res.shouldKeepAlive = false;
-    relay.forward(req, res, head, (error) => writeError(res, error, context, services.log));
+    relay.forward(req, res, head, (error) => writeError(res, error, context, logFailure));
   }
 
   async function fail(
@@ -115,7 +122,7 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
   ): Promise<void> {
     // Closing with unread bytes makes TCP reset the connection before the answer is read.
     if (context.close) await discardBody(arrival.req);
-    measure(arrival, route, writeError(arrival.res, error, context, services.log));
+    measure(arrival, route, writeError(arrival.res, error, context, logFailure));
   }
 
   function measure({ req, startedAt }: Arrival, route: string, status: number): void {

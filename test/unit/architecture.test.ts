@@ -136,6 +136,50 @@ describe('the architecture', () => {
     });
   });
 
+  describe('what runs inside a sandbox host', () => {
+    const HOST = 'shared/sandbox/host/';
+    /** What both ends of the pipe say; the codec of it imports types only. */
+    const BOTH_ENDS = ['shared/sandbox/protocol.ts', 'shared/sandbox/frames.ts'];
+    const BUILTINS = ['fs', 'net', 'path', 'url', 'worker_threads'].map((name) => `node:${name}`);
+    const PACKAGES = ['isolated-vm', 'lru-cache', 'piscina'];
+
+    it('imports only the protocol and its own folder', () => {
+      const allowed = [...BOTH_ENDS, ...BUILTINS, ...PACKAGES];
+      const strangers = violations(HOST, (name, path) => {
+        // The prelude's files see a `require` of their own, which knows no module of Node.
+        if (path.startsWith(`${HOST}prelude/`)) return false;
+        return !name.startsWith(HOST) && !allowed.includes(name);
+      });
+      expect(strangers).to.deep.equal([]);
+      const reached = violations('shared/sandbox/', (_name, path) => BOTH_ENDS.includes(path));
+      expect(reached).to.deep.equal(['shared/sandbox/frames.ts → node:stream']);
+    });
+
+    it('is imported by nothing outside: it is started as a process', () => {
+      const importers = violations(
+        '',
+        (name, path) => name.startsWith(HOST) && !path.startsWith(HOST),
+      );
+      expect(importers).to.deep.equal([]);
+    });
+
+    it('is the only place where customer code meets an engine', () => {
+      const engines = violations('', (name, path) => {
+        const engine = name === 'isolated-vm' || name === 'node:vm';
+        return engine && !path.startsWith(HOST);
+      });
+      expect(engines).to.deep.equal([]);
+    });
+
+    it('has a prelude that names no module of Node', () => {
+      const files = globSync(`${HOST}prelude/*.cjs`, { cwd: ROOT }).map(readSource);
+      const own = files.map(({ path }) => path.slice(`${HOST}prelude/`.length, -'.cjs'.length));
+      const required = files.flatMap(({ imports }) => imports);
+      expect(required).not.to.have.length(0);
+      expect(required.filter((name) => !own.includes(name))).to.deep.equal([]);
+    });
+  });
+
   it('names every Node module by its node: address', () => {
     expect(violations('', (name) => isBuiltin(name) && !name.startsWith('node:'))).to.deep.equal(
       [],
