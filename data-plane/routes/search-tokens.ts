@@ -2,6 +2,7 @@
 import { searchTokens as operation, type SearchTokensRequest } from '../../shared/api/tokens.ts';
 import { compileValidator } from '../../shared/api/validate.ts';
 import { SIZE_DEFAULT } from '../../shared/http/list-parameters.ts';
+import { withFittingPlans } from '../../shared/postgres/pool.ts';
 import { listTokens } from '../../shared/tokens/list-tokens.ts';
 import { parseSearchQuery } from '../../shared/tokens/search-query.ts';
 import { searchTokens as searchRows } from '../../shared/tokens/search-tokens.ts';
@@ -28,15 +29,12 @@ export async function searchTokens(
   const containers = access.containersFor('token:search');
   const window = { limit: size, offset: (page - 1) * size };
   const { pool, dataKeys } = services;
+  const keys = await dataKeys.forTenant(tenant_id);
   const found =
     query === undefined
       ? await listTokens(pool, tenant_id, { containers, ...UNFILTERED }, window)
-      : await searchRows(
-          pool,
-          tenant_id,
-          await dataKeys.forTenant(tenant_id),
-          { containers, query },
-          window,
+      : await withFittingPlans(pool, (client) =>
+          searchRows(client, tenant_id, keys, { containers, query }, window),
         );
   exchange.confirm(application, found);
   const paging = { page, size };

@@ -103,3 +103,17 @@ export async function inTransaction<T>(
     client.release(broken);
   }
 }
+
+/**
+ * Runs `work` in a transaction whose statements are planned for the values they are bound to. For
+ * queries of many shapes: a plan that fits all values took ten times as long on a search.
+ */
+export function withFittingPlans<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  return inTransaction(pool, async (client) => {
+    await client.query('SET LOCAL plan_cache_mode = force_custom_plan');
+    return work(client);
+  });
+}

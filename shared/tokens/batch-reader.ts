@@ -7,7 +7,15 @@ import { type Batcher, createBatcher } from '../postgres/batcher.ts';
 import { isDatabaseUnavailable, retryRead } from '../postgres/database-error.ts';
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
-import { CVC_COLUMNS, JOIN_CVC, NOT_EXPIRED, TOKEN_COLUMNS, type TokenRow } from './token-row.ts';
+import {
+  CVC_COLUMNS,
+  JOIN_CVC,
+  NOT_EXPIRED,
+  TOKEN_COLUMNS,
+  type TokenRow,
+  type TokenValues,
+  tokenOfValues,
+} from './token-row.ts';
 
 export interface TokenKey {
   tenant_id: string;
@@ -44,11 +52,10 @@ export const READ_TOKENS = {
     ) r ON true`,
 };
 
-type ReadRow = { n: number; config_version: string | null; now_ms: number } & (
-  | TokenRow
-  | { id: null }
-);
+/** A row as `rowMode: 'array'` gives it, in the order of the columns above. */
+type ReadValues = [n: number, config_version: string | null, now_ms: number, ...TokenValues];
 
+/** Rows as arrays: building an object by column names cost node-postgres a tenth of a read. */
 async function readTokens(db: Queryable, keys: TokenKey[]): Promise<TokenRead[]> {
   const tenantIds = new Array<string>(keys.length);
   const ids = new Array<string>(keys.length);
@@ -56,14 +63,14 @@ async function readTokens(db: Queryable, keys: TokenKey[]): Promise<TokenRead[]>
     tenantIds[i] = key.tenant_id;
     ids[i] = key.id;
   });
-  const { rows } = await db.query<ReadRow>({ ...READ_TOKENS, values: [tenantIds, ids] });
+  const { rows } = await db.query<ReadValues>({
+    ...READ_TOKENS,
+    values: [tenantIds, ids],
+    rowMode: 'array',
+  });
   const results = new Array<TokenRead>(keys.length);
-  for (const row of rows) {
-    results[row.n - 1] = {
-      token: row.id === null ? undefined : (row as TokenRow),
-      config_version: row.config_version,
-      now_ms: row.now_ms,
-    };
+  for (const [n, config_version, now_ms, ...values] of rows) {
+    results[n - 1] = { token: tokenOfValues(values), config_version, now_ms };
   }
   return results;
 }

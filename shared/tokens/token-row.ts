@@ -34,6 +34,47 @@ export const TOKEN_COLUMNS = `
 export const CVC_COLUMNS = `
   c.sealed AS cvc_sealed, ${milliseconds('c.due_at')} AS cvc_due_at_ms`;
 
+/** `TOKEN_COLUMNS` and `CVC_COLUMNS` in their order; an `id` of null is no token. */
+export type TokenValues = [
+  id: string | null,
+  type: string,
+  container: string,
+  metadata: string | null,
+  search_indexes: string,
+  fingerprint: string | null,
+  fingerprint_expression: string | null,
+  sealed: Buffer,
+  expires_at_ms: number | null,
+  created_by: string,
+  created_at_ms: number,
+  modified_by: string | null,
+  modified_at_ms: number | null,
+  cvc_sealed: Buffer | null,
+  cvc_due_at_ms: number | null,
+];
+
+export function tokenOfValues(values: TokenValues): TokenRow | undefined {
+  const id = values[0];
+  if (id === null) return undefined;
+  return {
+    id,
+    type: values[1],
+    container: values[2],
+    metadata: values[3],
+    search_indexes: values[4],
+    fingerprint: values[5],
+    fingerprint_expression: values[6],
+    sealed: values[7],
+    expires_at_ms: values[8],
+    created_by: values[9],
+    created_at_ms: values[10],
+    modified_by: values[11],
+    modified_at_ms: values[12],
+    cvc_sealed: values[13],
+    cvc_due_at_ms: values[14],
+  };
+}
+
 /** In their place in lists and duplicates, which never show a cvc (design section 12). */
 export const NO_CVC_COLUMNS = 'NULL::bytea AS cvc_sealed, NULL::float8 AS cvc_due_at_ms';
 

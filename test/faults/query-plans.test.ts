@@ -169,7 +169,7 @@ describe('the generic plans of the request path', () => {
     const texts: string[] = [];
     const query = ((statement: string | pg.QueryConfig, ...rest: never[]) => {
       texts.push(typeof statement === 'string' ? statement : statement.text);
-      return pool.query(statement as string, ...rest);
+      return admin.query(statement as string, ...rest);
     }) as Queryable['query'];
     await run({ query });
     return texts;
