@@ -82,7 +82,14 @@ describe('readEnvironment', () => {
   }
 
   it('refuses a SALLYPORT_ variable it does not know, such as a misspelt one', () => {
-    expect(failureOf({ SALLYPORT_KEKS: 'secret' })).to.match(/^SALLYPORT_KEKS is not a setting/);
+    expect(failureOf({ SALLYPORT_KEKS: 'secret' })).to.match(
+      /^SALLYPORT_KEKS is not a setting of Sallyport: is it SALLYPORT_KEK\?$/,
+    );
+    expect(failureOf({ SALLYPORT_BOTSTRAP_KEY_FIEL: 'secret' })).to.match(/--help/);
+    expect(failureOf({ SALLYPORT_BOTSTRAP_KEY: 'secret' })).to.contain(
+      'is it SALLYPORT_BOOTSTRAP_KEY',
+    );
+    expect(failureOf({ SALLYPORT_UNHEARD_OF: 'secret' })).to.contain('--help');
   });
 
   it('lets pass what Kubernetes sets for a Service named sallyport', () => {

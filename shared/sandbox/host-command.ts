@@ -1,0 +1,74 @@
+/**
+ * The command line of a sandbox host: no environment, no core dump, read access to our own code only,
+ * and a network namespace of its own where the system allows it. A host that starts as root gives that
+ * up before its first script, not at exec: the code may lie where only root can read it, as in /root.
+ */
+import { spawnSync } from 'node:child_process';
+import { readlinkSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Not `nobody`, who owns the embedded database; needs no entry in /etc/passwd. */
+export const UNPRIVILEGED_ID = 65_533;
+const ROOT = join(import.meta.dirname, '../..');
+const PROBE_MS_MAX = 5_000;
+/** V8's own heap of the host's threads stays small; isolates have their own bound. */
+const NODE_OPTIONS = [
+  ...['--no-node-snapshot', '--permission', '--allow-addons', '--allow-worker'],
+  ...['--disable-warning=SecurityWarning', '--disable-warning=ExperimentalWarning'],
+];
+/** isolated-vm's loader asks which C library there is by looking at the last of these. */
+const READABLE = [
+  ...['shared/sandbox/frames.ts', 'shared/sandbox/protocol.ts', 'shared/sandbox/host/'],
+  ...['node_modules/', 'package.json'],
+].map((path) => join(ROOT, path));
+const ALPINE_MARK = '/etc/alpine-release';
+
+export interface Isolation {
+  /** Put before the program. */
+  readonly prefix: readonly string[];
+  readonly network: 'none' | 'shared';
+}
+
+/** How this machine can cut a host off, tried out by doing it once. Never throws. */
+export function findIsolation(): Isolation {
+  const asRoot = process.getuid?.() === 0;
+  const candidates = asRoot
+    ? [['unshare', '--net', '--']]
+    : [
+        ['unshare', '--map-current-user', '--net', '--'],
+        ['unshare', '-rn', '--'],
+      ];
+  const own = networkOf('self');
+  for (const prefix of own === undefined ? [] : candidates) {
+    const [program = '', ...options] = prefix;
+    const probe = spawnSync(program, [...options, 'readlink', '/proc/self/ns/net'], {
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+      timeout: PROBE_MS_MAX,
+      encoding: 'utf8',
+    });
+    if (probe.status === 0 && probe.stdout.trim() !== own) {
+      return { prefix, network: 'none' };
+    }
+  }
+  return { prefix: [], network: 'shared' };
+}
+
+/** The network namespace of a process; `undefined` where it cannot be seen. */
+export function networkOf(pid: number | 'self'): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Program and arguments of a host with `thread_count` threads. */
+export function hostCommand(isolation: Isolation, thread_count: number): [string, string[]] {
+  const node = realpathSync(process.execPath);
+  const readable = [...READABLE, ALPINE_MARK].map((path) => `--allow-fs-read=${path}`);
+  const host = join(import.meta.dirname, 'host/host.ts');
+  const identity = process.getuid?.() === 0 ? [String(UNPRIVILEGED_ID)] : [];
+  const program = [node, ...NODE_OPTIONS, ...readable, host, String(thread_count), ...identity];
+  // The shell is there for `ulimit`: a core dump would hold arguments and results.
+  return ['/bin/sh', ['-c', 'ulimit -c 0 && exec "$@"', 'sh', ...isolation.prefix, ...program]];
+}

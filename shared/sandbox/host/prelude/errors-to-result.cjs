@@ -1,0 +1,48 @@
+/**
+ * Turns what customer code threw into the text of a result. By name as well as by class, because code
+ * may bundle its own copy of the error classes.
+ */
+require('reactor-errors');
+const { CLASSES, normalizeErrors } = internal;
+
+function nameOf(error) {
+  const name = typeof error === 'object' && error !== null ? error.name : undefined;
+  return typeof name === 'string' ? name : '';
+}
+
+/** Lists and messages cut to their bounds: an error must not carry a result's worth of data. */
+function bounded(errors) {
+  const kept = {};
+  const entries = Object.entries(errors).slice(0, limits.error_entries_max);
+  for (const [name, messages] of entries) {
+    const list = messages.slice(0, limits.error_entries_max);
+    Object.defineProperty(kept, name.slice(0, limits.message_characters_max), {
+      value: list.map((message) => message.slice(0, limits.message_characters_max)),
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  }
+  return kept;
+}
+
+function errorsOf(error, known) {
+  if (!known) return normalizeErrors(error);
+  const given = error.errors ?? error.data?.errors;
+  return normalizeErrors(given ?? error.message);
+}
+
+/** Calls `end` with the error's text. May throw: reading an error can run customer code. */
+exports.describe = function describe(error, end, stringify) {
+  const name = nameOf(error);
+  if (name === 'CustomHttpResponseError') {
+    const { status, headers, body } = error;
+    const text = stringify({ name, status, headers, body });
+    if (text.length > limits.result_bytes_max) end('result_too_large', '');
+    else end('error', text);
+    return;
+  }
+  const known = CLASSES[name] !== undefined;
+  const errors = bounded(errorsOf(error, known));
+  end('error', stringify({ name: known ? name : 'Error', errors }));
+};

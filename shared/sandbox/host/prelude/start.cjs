@@ -1,0 +1,165 @@
+/**
+ * Runs first in every context, before any customer code, and stays the only way in: `enter`. Whatever
+ * it needs after customer code has run is captured here; prototypes may be changed by then.
+ */
+const { parse, stringify } = JSON;
+const { apply, getOwnPropertyDescriptor, getPrototypeOf } = Reflect;
+const { defineProperty } = Object;
+const functionText = Function.prototype.toString;
+const GeneratorPrototype = getPrototypeOf(function* () {});
+const AsyncGeneratorPrototype = getPrototypeOf(async function* () {});
+const testPattern = RegExp.prototype.test;
+const ErrorClass = Error;
+const CLASS_SOURCE = /^class\b/;
+const NATIVE_SOURCE = /\{\s*\[native code\]\s*\}$/;
+
+for (const name of ['WebAssembly', 'SharedArrayBuffer', 'Atomics', 'FinalizationRegistry']) {
+  delete globalThis[name];
+}
+
+let ended = false;
+function end(ending, text) {
+  if (ended) return;
+  ended = true;
+  native('done', ending, text);
+}
+
+function endWithError(error) {
+  try {
+    require('errors-to-result').describe(error, end, stringify);
+  } catch {
+    end('error', '{"name":"Error","errors":{"error":["The error could not be read."]}}');
+  }
+}
+
+internal.fail = endWithError;
+
+function endWithValue(value) {
+  let text;
+  try {
+    text = stringify(value);
+  } catch (error) {
+    return endWithError(error);
+  }
+  if (text === undefined) return end('ok', 'null');
+  if (text.length > limits.result_bytes_max) return end('result_too_large', '');
+  return end('ok', text);
+}
+
+/** `undefined` when `module.exports` is a function that can be called; otherwise what is wrong. */
+function whyNotCallable(module) {
+  const descriptor = getOwnPropertyDescriptor(module, 'exports');
+  if (descriptor === undefined || !('value' in descriptor)) {
+    return 'module.exports must be assigned a function.';
+  }
+  if (typeof descriptor.value !== 'function') return 'module.exports must be a function.';
+  const text = apply(functionText, descriptor.value, []);
+  if (apply(testPattern, CLASS_SOURCE, [text])) return 'module.exports must not be a class.';
+  if (apply(testPattern, NATIVE_SOURCE, [text])) {
+    return 'module.exports must be a function of the code itself, not a proxy or a bound function.';
+  }
+  const prototype = getPrototypeOf(descriptor.value);
+  if (prototype === GeneratorPrototype || prototype === AsyncGeneratorPrototype) {
+    return 'module.exports must not be a generator.';
+  }
+  return undefined;
+}
+
+async function invoke(script, request) {
+  let settled;
+  try {
+    settled = await apply(script, undefined, [request]);
+  } catch (error) {
+    return endWithError(error);
+  }
+  endWithValue(settled);
+}
+
+function load(factory, purpose, requestText) {
+  const module = { exports: {} };
+  try {
+    if (typeof factory !== 'function') throw new ErrorClass('The code is not a module.');
+    apply(factory, module.exports, [module.exports, scriptRequire, module]);
+  } catch (error) {
+    if (error === missing.error) return end('unknown_module', missing.name);
+    if (purpose === 'check') {
+      return end('type', stringify(`The code fails when it is loaded: ${safeMessage(error)}`));
+    }
+    return endWithError(error);
+  }
+  const wrong = whyNotCallable(module);
+  if (wrong !== undefined) return end('type', stringify(wrong));
+  if (purpose === 'check') return end('ok', 'null');
+  return void invoke(getOwnPropertyDescriptor(module, 'exports').value, parse(requestText));
+}
+
+function safeMessage(error) {
+  try {
+    const message = typeof error?.message === 'string' ? error.message : 'it throws';
+    return `${message}`.slice(0, limits.message_characters_max);
+  } catch {
+    return 'it throws';
+  }
+}
+
+/** The modules that customer code may `require`, by the names it uses, to ours. */
+const LISTED = {
+  __proto__: null,
+  '@basis-theory/basis-theory-reactor-formulas-sdk-js': 'reactor-errors',
+  buffer: 'node-buffer',
+  events: 'node-events',
+  querystring: 'node-querystring',
+  url: 'node-url',
+  util: 'node-util',
+};
+const missing = { error: undefined, name: '' };
+
+function scriptRequire(name) {
+  const plain = typeof name === 'string' && name.startsWith('node:') ? name.slice(5) : name;
+  const listed = typeof plain === 'string' ? LISTED[plain] : undefined;
+  // `node:` is only for what Node itself brings.
+  if (listed === undefined || (plain !== name && plain[0] === '@')) {
+    missing.name = stringify(`${name}`.slice(0, 214));
+    missing.error = new ErrorClass(
+      'Cannot find module: it is not on the list of available modules.',
+    );
+    missing.error.code = 'MODULE_NOT_FOUND';
+    throw missing.error;
+  }
+  return require(listed);
+}
+
+/** A global that is built when it is first read, so that a context costs little. */
+function lazily(name, read) {
+  const settle = (value) =>
+    defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  const get = () => {
+    const value = read();
+    settle(value);
+    return value;
+  };
+  defineProperty(globalThis, name, { get, set: settle, configurable: true, enumerable: false });
+}
+
+const GLOBALS = {
+  'node-buffer': ['Buffer', 'atob', 'btoa'],
+  'node-url': ['URL', 'URLSearchParams'],
+  'text-encoding': ['TextEncoder', 'TextDecoder'],
+  'node-timers': [
+    ...['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'],
+    ...['setImmediate', 'clearImmediate', 'queueMicrotask'],
+  ],
+  console: ['console'],
+  'structured-clone': ['structuredClone'],
+};
+for (const file of Object.keys(GLOBALS)) {
+  for (const name of GLOBALS[file]) lazily(name, () => require(file)[name]);
+}
+lazily('global', () => globalThis);
+
+/** The only way in. `bind` comes once, before anything else. */
+module.exports = function enter(operation, first, second, third) {
+  if (operation === 'bind') native = first;
+  else if (operation === 'load') load(first, second, third);
+  else if (operation === 'timer') require('node-timers').fire(first);
+};

@@ -1,0 +1,149 @@
+/**
+ * Reads what a host says about the end of a run into the closed union. The text was written inside the
+ * sandbox: it is checked field by field, and what does not fit is a runtime error of the script.
+ */
+import {
+  type ConsoleLine,
+  type Ending,
+  ERROR_ENTRIES_MAX,
+  type HostMessage,
+  type ScriptError,
+  type ScriptResult,
+} from './protocol.ts';
+
+/** name → status and detail (facts 2.4). Everything else that is thrown is a runtime error. */
+const ERROR_CLASSES: Readonly<Record<string, readonly [number, string]>> = {
+  BadRequestError: [400, 'Bad Request'],
+  InvalidReactorConfigurationError: [400, 'Invalid Reactor Configuration'],
+  AuthenticationError: [401, 'Authentication Failed'],
+  AuthorizationError: [403, 'Forbidden'],
+  InvalidPaymentMethodError: [402, 'Invalid Payment Method'],
+  InvalidReactorFormulaError: [422, 'Invalid Reactor Formula'],
+  RateLimitError: [429, 'Rate Limit Exceeded'],
+  ReactorRuntimeError: [500, 'Reactor Runtime Error'],
+  ServiceUnavailableError: [503, 'Service Unavailable'],
+};
+const RUNTIME_ERROR = [500, 'Reactor Runtime Error'] as const;
+
+const STATUS_MIN = 100;
+const STATUS_MAX = 599;
+/** RFC 9110 sections 5.1 and 5.5: a token; no control characters. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** A runtime error with one message of ours. */
+export function runtimeError(message: string): ScriptResult {
+  const [status, detail] = RUNTIME_ERROR;
+  const errors = { error: [message] };
+  return { kind: 'error', error: { name: 'ReactorRuntimeError', status, detail, errors } };
+}
+
+/** The result of a run that ended inside with `ending` and the text `body`. */
+export function readResult(ending: Ending, body: string): ScriptResult {
+  switch (ending) {
+    case 'ok':
+      return { kind: 'ok', value: body };
+    case 'timeout':
+    case 'memory':
+    case 'result_too_large':
+      return { kind: ending };
+    case 'unknown_module':
+      return { kind: 'unknown_module', module: stringOf(parsed(body)) };
+    case 'type':
+      return { kind: 'type', message: stringOf(parsed(body)) };
+    case 'syntax': {
+      const { message, line } = recordOf(parsed(body));
+      return {
+        kind: 'syntax',
+        message: stringOf(message),
+        line: typeof line === 'number' ? line : undefined,
+      };
+    }
+    case 'error':
+      return readError(recordOf(parsed(body)));
+  }
+}
+
+/** A frame's header as a message, or `undefined` when it is none. */
+export function readHostMessage(header: unknown): HostMessage | undefined {
+  const { kind, id, ids, ending, console } = recordOf(header);
+  if (kind === 'ready') return { kind };
+  if (kind === 'busy' && Array.isArray(ids)) return { kind, ids: ids.filter(Number.isInteger) };
+  if (kind !== 'result' || typeof id !== 'number' || !isEnding(ending)) return undefined;
+  return { kind, id, ending, console: Array.isArray(console) ? console.filter(isConsoleLine) : [] };
+}
+
+const ENDINGS: Record<Ending | 'unknown_script', true> = {
+  ...{ ok: true, error: true, syntax: true, type: true, unknown_module: true, timeout: true },
+  ...{ memory: true, result_too_large: true, unknown_script: true },
+};
+
+function isEnding(value: unknown): value is Ending | 'unknown_script' {
+  return typeof value === 'string' && Object.hasOwn(ENDINGS, value);
+}
+
+function isConsoleLine(value: unknown): value is ConsoleLine {
+  const { level, text } = recordOf(value);
+  return typeof level === 'string' && typeof text === 'string';
+}
+
+function readError(thrown: Record<string, unknown>): ScriptResult {
+  const name = stringOf(thrown.name);
+  if (name === 'CustomHttpResponseError') return readCustomResponse(thrown);
+  const known = Object.hasOwn(ERROR_CLASSES, name) ? ERROR_CLASSES[name] : undefined;
+  const [status, detail] = known ?? RUNTIME_ERROR;
+  const error: ScriptError = {
+    name: known === undefined ? 'ReactorRuntimeError' : name,
+    ...{ status, detail },
+    errors: readErrors(thrown.errors),
+  };
+  return { kind: 'error', error };
+}
+
+function readErrors(errors: unknown): Record<string, string[]> {
+  const entries = Object.entries(recordOf(errors)).slice(0, ERROR_ENTRIES_MAX);
+  return Object.fromEntries(
+    entries.map(([name, list]) => [
+      name,
+      (Array.isArray(list) ? list : []).filter((message) => typeof message === 'string'),
+    ]),
+  );
+}
+
+function readCustomResponse({ status, headers, body }: Record<string, unknown>): ScriptResult {
+  if (typeof status !== 'number' || !Number.isInteger(status)) {
+    return runtimeError('The status of a CustomHttpResponseError must be an integer.');
+  }
+  if (status < STATUS_MIN || status > STATUS_MAX) {
+    return runtimeError('The status of a CustomHttpResponseError must be 100 to 599.');
+  }
+  const read: Record<string, string> = {};
+  for (const [name, value] of Object.entries(recordOf(headers))) {
+    if (value === null || typeof value === 'object') return invalidHeader();
+    const text = String(value);
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(text)) return invalidHeader();
+    Object.defineProperty(read, name, { value: text, enumerable: true });
+  }
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  return { kind: 'custom_response', status, headers: read, body: text };
+}
+
+function invalidHeader(): ScriptResult {
+  return runtimeError('A header of a CustomHttpResponseError is not valid.');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function recordOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,57 @@
+/** Real sandbox hosts for tests, and a neighbour: another tenant whose script is called all the while. */
+import { expect } from 'chai';
+import type { ScriptResult, ScriptRun } from '../../shared/sandbox/protocol.ts';
+import {
+  type ScriptRequest,
+  Supervisor,
+  type SupervisorOptions,
+} from '../../shared/sandbox/supervisor.ts';
+
+let versions = 0;
+
+export interface Sandbox {
+  readonly supervisor: Supervisor;
+  /** Runs `source` as a script version of its own. */
+  run(source: string, request?: Partial<ScriptRequest>): Promise<ScriptRun>;
+  result(source: string, request?: Partial<ScriptRequest>): Promise<ScriptResult>;
+  /** The value of a script that must end well. */
+  value(source: string, request?: Partial<ScriptRequest>): Promise<unknown>;
+}
+
+export async function startSandbox(options: Partial<SupervisorOptions> = {}): Promise<Sandbox> {
+  const supervisor = await Supervisor.start({ host_count: 1, strict: false, ...options });
+  const run: Sandbox['run'] = (source, request) => {
+    versions += 1;
+    const script_version = String(versions);
+    return supervisor.run({ tenant_id: 'tenant', script_version, source, ...request });
+  };
+  const result: Sandbox['result'] = async (source, request) => (await run(source, request)).result;
+  return {
+    ...{ supervisor, run, result },
+    async value(source, request) {
+      const ended = await result(source, request);
+      if (ended.kind !== 'ok') throw new Error(`the script ended with ${JSON.stringify(ended)}`);
+      return JSON.parse(ended.value);
+    },
+  };
+}
+
+const NEIGHBOUR = 'module.exports = async function (req) { return { sum: req.args.a + 1 }; };';
+
+/** Calls the neighbour's script over and over while `attack` runs; every call must end well. */
+export async function besideNeighbour<T>(sandbox: Sandbox, attack: () => Promise<T>): Promise<T> {
+  let over = false;
+  const attacked = attack().finally(() => {
+    over = true;
+  });
+  let calls = 0;
+  do {
+    calls += 1;
+    const { result } = await sandbox.supervisor.run({
+      ...{ tenant_id: 'neighbour', script_version: '1', source: NEIGHBOUR },
+      args: `{"a":${calls}}`,
+    });
+    expect(result, 'the neighbour').to.deep.equal({ kind: 'ok', value: `{"sum":${calls + 1}}` });
+  } while (!over);
+  return attacked;
+}
