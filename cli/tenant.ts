@@ -11,9 +11,13 @@ export function tenantCommand(source: NodeJS.ProcessEnv): Command {
   tenant
     .command('create')
     .description('make a tenant and its management key, which is shown this once')
-    .requiredOption('--name <name>', 'name of the tenant')
+    .option('--name <name>', 'name of the tenant (required)')
     .option('--json', 'answer with JSON')
-    .action((options: CreateOptions) => create(source, options));
+    .action(({ name, ...options }: Partial<CreateOptions>, command: Command) => {
+      // Not a required option of commander's: that would hide an argument too many.
+      if (name === undefined) command.error("error: required option '--name <name>' is missing");
+      return create(source, { ...options, name });
+    });
   tenant
     .command('list')
     .description('list all tenants, oldest first')
@@ -45,8 +49,10 @@ async function list(source: NodeJS.ProcessEnv, options: JsonOption): Promise<voi
   print(
     options,
     tenants,
-    tenants.map(({ id, created_at, name }) =>
-      [id, new Date(created_at ?? 0).toISOString(), name].join('  '),
-    ),
+    tenants.length === 0
+      ? ['no tenants']
+      : tenants.map(({ id, created_at, name }) =>
+          [id, new Date(created_at ?? 0).toISOString(), name].join('  '),
+        ),
   );
 }

@@ -3,6 +3,7 @@
  * stops the start with one line that names the variable and never shows its value.
  */
 import { readFileSync } from 'node:fs';
+import { nearName } from './near-name.ts';
 import type { VariableType } from './variable-types.ts';
 import {
   addressRanges,
@@ -20,6 +21,8 @@ interface Variable<T> {
   readonly type: VariableType<T>;
   /** As text, parsed like a given value; absent when the variable may stay unset. */
   readonly fallback?: string;
+  /** What the documentation says instead, where each process has its own default. */
+  readonly shownFallback?: string;
   readonly text: string;
   /** Has a `<NAME>_FILE` twin that names a file to read the value from. */
   readonly secret?: true;
@@ -54,7 +57,8 @@ const VARIABLES = {
   metricsPort: {
     name: 'METRICS_PORT',
     type: port,
-    text: '/metrics, /healthz and /readyz; unset: 9090 (a control plane alone: 9091)',
+    shownFallback: '9090 (9091 for a control plane alone)',
+    text: '/metrics, /healthz and /readyz of the process',
   },
   tlsCertFile: {
     name: 'TLS_CERT_FILE',
@@ -162,7 +166,9 @@ export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
   for (const name of Object.keys(source)) {
     if (!name.startsWith('SALLYPORT_') || KNOWN_NAMES.has(name)) continue;
     if (KUBERNETES_SERVICE_LINK.test(name)) continue;
-    throw new EnvironmentError(`${name} is not a setting of Sallyport; see sallyport --help`);
+    const near = nearName(name, KNOWN_NAMES);
+    const advice = near === undefined ? 'see `npm run sallyport -- --help`' : `is it ${near}?`;
+    throw new EnvironmentError(`${name} is not a setting of Sallyport: ${advice}`);
   }
   const values = entries.map(([property, variable]) => [property, readVariable(variable, source)]);
   const environment = Object.fromEntries(values) as Environment;
@@ -221,7 +227,7 @@ export function childEnvironment(
 export function describeEnvironment(): { name: string; fallback: string; text: string }[] {
   return entries.map(([, variable]) => ({
     name: variable.name + (variable.secret === true ? ', …_FILE' : ''),
-    fallback: variable.fallback || 'unset',
+    fallback: variable.shownFallback ?? (variable.fallback || 'unset'),
     text: `${variable.text} (${variable.type.expected})`,
   }));
 }

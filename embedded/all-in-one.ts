@@ -5,9 +5,9 @@
 import type { Environment } from '../config/environment.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import { startMetricsServer } from '../shared/observability/metrics-server.ts';
-import { checkPoolSize, checkPorts } from './check-start.ts';
+import { checkPoolSize, checkPorts, checkTls } from './check-start.ts';
 import { compileAhead } from './compile-cache.ts';
-import { createFirstTenant } from './first-start.ts';
+import { createFirstTenant, isKnownKey } from './first-start.ts';
 import { openDatabase, withInstallation } from './open-database.ts';
 import { startPlanes } from './planes.ts';
 
@@ -44,21 +44,27 @@ export interface StartOptions {
 }
 
 const DEFAULT_METRICS_PORT = 9090;
+const UNUSED_KEY =
+  'a management key exists already: SALLYPORT_BOOTSTRAP_KEY has no effect; `key issue` makes another';
 
 /** Settles when it can serve. Throws what hindered it; the caller then stops `parts`. */
 export async function startAllInOne(options: StartOptions): Promise<AllInOne> {
   const { environment, log, parts } = options;
   const metricsPort = environment.metricsPort ?? DEFAULT_METRICS_PORT;
-  await checkPorts(environment, metricsPort);
-
-  const database = await openDatabase(environment, log);
+  await checkTls(environment);
+  // The lock of DATA_DIR comes first: a second start is that, not a port that is taken.
+  const database = await openDatabase(environment, log, () => checkPorts(environment, metricsPort));
   parts.push({ stop: () => database.close(), kill: () => void database.close('immediate') });
   const compiled = compileAhead(environment.dataDir, log);
   await checkPoolSize(database.connectionString, environment.databasePoolMax);
   for (const migration of await database.migrate()) log.debug({ migration }, 'migrated');
-  const first = await withInstallation(database, log, (pool, installation) =>
-    createFirstTenant(pool, installation, environment.bootstrapKey),
-  );
+  const { bootstrapKey } = environment;
+  const first = await withInstallation(database, log, async (pool, installation) => {
+    const made = await createFirstTenant(pool, installation, bootstrapKey);
+    const isUnused = made === undefined && bootstrapKey !== undefined;
+    if (isUnused && !(await isKnownKey(pool, installation, bootstrapKey))) log.warn(UNUSED_KEY);
+    return made;
+  });
   if (first !== undefined) options.onFirstStart({ ...first, kekFile: database.kekFile });
 
   const settings = { ...environment, databaseUrl: database.connectionString, kek: database.kek };

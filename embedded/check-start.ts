@@ -2,36 +2,100 @@
  * What would make a start fail later, in a child process, is found out first and said in a sentence
  * that names the setting to change.
  */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import pg from 'pg';
 import type { Environment } from '../config/environment.ts';
+import { failureLine } from './failure-line.ts';
 
-/** Throws when a port is taken. Only a hint: somebody may take it a moment later. */
+/** An unreachable database shall not keep a person waiting for the operating system's patience. */
+const CONNECT_MS = 5_000;
+
+/** Throws when ports are taken, naming all of them. Only a hint: one may be taken a moment later. */
 export async function checkPorts(environment: Environment, metricsPort: number): Promise<void> {
   const ports = [
     ['PORT', environment.port],
     ['CONTROL_PLANE_PORT', environment.controlPlanePort],
     ['METRICS_PORT', metricsPort],
   ] as const;
-  const taken = new Map<number, string>();
+  const seen = new Map<number, string>();
+  const problems: string[] = [];
   for (const [name, port] of ports) {
     if (port === 0) continue;
-    const other = taken.get(port);
+    const other = seen.get(port);
     if (other !== undefined) throw new Error(`${name} and ${other} are the same port`);
-    taken.set(port, name);
-    await checkPort(name, port);
+    seen.set(port, name);
+    const problem = await portProblem(port);
+    if (problem !== undefined) problems.push(`port ${port} ${problem}: set ${name} to another one`);
+  }
+  if (problems.length > 0) throw new Error(problems.join('; '));
+}
+
+function portProblem(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', ({ code }: NodeJS.ErrnoException) => {
+      resolve(code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be used (${code})`);
+    });
+    probe.listen(port, () => probe.close(() => resolve(undefined)));
+  });
+}
+
+/** Throws, naming the variable, when the data plane could not serve TLS with these files. */
+export async function checkTls(environment: Environment): Promise<void> {
+  const { tlsCertFile, tlsKeyFile } = environment;
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return;
+  const cert = await readPem('TLS_CERT_FILE', tlsCertFile);
+  const key = await readPem('TLS_KEY_FILE', tlsKeyFile);
+  const certificate = parsed('TLS_CERT_FILE', tlsCertFile, 'a PEM certificate', () => {
+    return new X509Certificate(cert);
+  });
+  const privateKey = parsed(
+    'TLS_KEY_FILE',
+    tlsKeyFile,
+    'a PEM private key without passphrase',
+    () => createPrivateKey(key),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new Error('TLS_KEY_FILE does not belong to TLS_CERT_FILE');
+  }
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(`TLS_CERT_FILE and TLS_KEY_FILE cannot be used (${code})`);
   }
 }
 
-function checkPort(name: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', ({ code }: NodeJS.ErrnoException) => {
-      const why = code === 'EADDRINUSE' ? 'is in use by another program' : 'cannot be used';
-      reject(new Error(`port ${port} ${why}: set ${name} to another one`));
-    });
-    probe.listen(port, () => probe.close(() => resolve()));
+async function readPem(variable: string, path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+    throw new Error(`${variable} ${path} cannot be read (${code})`);
   });
+}
+
+/** The parser's own error is left out: it says nothing to a person, and may quote the file. */
+function parsed<T>(variable: string, path: string, expected: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch {
+    throw new Error(`${variable} ${path} is not ${expected}`);
+  }
+}
+
+/** Throws one line with the variable's name when no connection can be made with what it says. */
+export async function checkReachable(variable: string, connectionString: string): Promise<void> {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: CONNECT_MS });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+  } catch (error) {
+    throw new Error(`${variable}: ${failureLine(error)}`);
+  } finally {
+    // Not waited for: a connection that never was made may not say that it ended.
+    client.end().catch(() => undefined);
+  }
 }
 
 /** Throws when the server could never give the pools what DATABASE_POOL_MAX says. */

@@ -4,7 +4,7 @@
  * change what runs, which is why it is not in a shared temporary directory.
  */
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../shared/observability/logger.ts';
@@ -12,9 +12,17 @@ import type { Logger } from '../shared/observability/logger.ts';
 /** What the planes load, without their entries, which would start them. */
 const MODULES = ['../data-plane/create-data-plane.ts', '../control-plane/create-control-plane.ts'];
 
-/** The variable for a plane's environment; none before `DATA_DIR` exists. */
+const OTHERS = 0o077;
+
+/**
+ * The variable for a plane's environment; none before `DATA_DIR` is there. With `DATABASE_URL` nobody
+ * has checked that it is a vault that only we may enter, so it is here.
+ */
 export function compileCacheEnvironment(dataDir: string): NodeJS.ProcessEnv {
-  return existsSync(dataDir) ? { NODE_COMPILE_CACHE: join(dataDir, 'compile-cache') } : {};
+  const isVault = existsSync(join(dataDir, 'kek')) || existsSync(join(dataDir, 'postgres'));
+  const found = isVault ? statSync(dataDir, { throwIfNoEntry: false }) : undefined;
+  const isClosed = found?.uid === process.getuid?.() && ((found?.mode ?? OTHERS) & OTHERS) === 0;
+  return isClosed ? { NODE_COMPILE_CACHE: join(dataDir, 'compile-cache') } : {};
 }
 
 /** Fills an empty cache, so that the first start is like all others. Never throws: it only helps. */

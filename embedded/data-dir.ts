@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
+import { claimDirectory } from './claim-directory.ts';
 import {
   ownIdentity,
   type ProcessIdentity,
@@ -12,7 +13,7 @@ import {
   processStart,
 } from './process-identity.ts';
 
-const { chmod, link, mkdir, readFile, rename, rm, stat, utimes } = fs;
+const { link, readFile, rename, rm, stat, utimes } = fs;
 
 export interface DataDir {
   readonly path: string;
@@ -60,10 +61,9 @@ export function dataDirAt(path: string): DataDir {
   };
 }
 
-/** Creates the directory where it is missing, closed to everybody else. */
+/** Creates the directory where it is missing, closed to everybody else; see `claimDirectory`. */
 export async function createDataDir(path: string): Promise<DataDir> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
-  await chmod(path, 0o700);
+  await claimDirectory(path);
   return dataDirAt(path);
 }
 
@@ -79,7 +79,12 @@ export async function hasDatabase(dataDir: DataDir): Promise<boolean> {
 export async function lockDataDir(dataDir: DataDir): Promise<DataDirLock> {
   const own: LockText = { ...ownIdentity(), nonce: randomUUID() };
   const draft = `${dataDir.lock}.${own.nonce}`;
-  await fs.writeFile(draft, JSON.stringify(own), { mode: 0o600, flag: 'wx', flush: true });
+  const options = { mode: 0o600, flag: 'wx', flush: true };
+  await fs
+    .writeFile(draft, JSON.stringify(own), options)
+    .catch(({ code }: NodeJS.ErrnoException) => {
+      throw new Error(`DATA_DIR: ${dataDir.path} cannot be written (${code})`);
+    });
   try {
     // A link appears whole and only where nothing is: no moment with an empty lock file.
     if (!(await created(draft, dataDir.lock))) await takeOver(dataDir, draft);

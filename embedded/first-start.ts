@@ -8,6 +8,7 @@ import { createTenant } from '../control-plane/tenants/create-tenant.ts';
 import { listTenants } from '../control-plane/tenants/tenant-store.ts';
 import type { Application } from '../shared/api/applications.ts';
 import type { Tenant } from '../shared/api/tenants.ts';
+import { hashApiKey } from '../shared/api-keys.ts';
 import type { Installation } from '../shared/crypto/installation.ts';
 import { ADVISORY_LOCKS } from '../shared/postgres/advisory-locks.ts';
 import { inTransaction, type Pool, type Queryable } from '../shared/postgres/pool.ts';
@@ -33,6 +34,16 @@ export async function createFirstTenant(
     const { key } = await createManagedTenant(client, installation, { name, key: bootstrapKey });
     return { managementKey: bootstrapKey === undefined ? key : undefined };
   });
+}
+
+/** Whether the key opens anything: it is some application's, of whatever tenant. */
+export async function isKnownKey(
+  db: Queryable,
+  installation: Installation,
+  key: string,
+): Promise<boolean> {
+  const hash = hashApiKey(key, installation.pepper);
+  return (await db.query('SELECT 1 FROM key_directory WHERE hash = $1', [hash])).rowCount !== 0;
 }
 
 export interface ManagedTenant {

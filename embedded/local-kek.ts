@@ -5,6 +5,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
 import pg from 'pg';
+import { SealBrokenError } from '../shared/crypto/envelope.ts';
 import { KEK_BYTES, parseKek } from '../shared/crypto/local-key.ts';
 import type { DataDir } from './data-dir.ts';
 
@@ -14,8 +15,9 @@ export async function readLocalKek(dataDir: DataDir): Promise<string | undefined
   try {
     text = (await readFile(dataDir.kek, 'utf8')).trim();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new Error(`DATA_DIR: ${dataDir.kek} cannot be read (${code})`);
   }
   if (parseKek(text) === undefined) {
     throw new Error(`${dataDir.kek} is not a key of ${KEK_BYTES} bytes in base64: restore it`);
@@ -47,6 +49,19 @@ export function refuseMissingKek(dataDir: DataDir): never {
   throw new Error(
     `the database is sealed with a key that is not here: restore ${dataDir.kek} or set SALLYPORT_KEK`,
   );
+}
+
+/**
+ * Throws one sentence that names where the wrong key came from; every other error as it is.
+ * `kekFile`: the key file in use, unset when `SALLYPORT_KEK` gave the key.
+ */
+export function refuseWrongKek({ kekFile }: { kekFile?: string }, error: unknown): never {
+  if (!(error instanceof Error && error.cause instanceof SealBrokenError)) throw error;
+  const [wrong, wanted] =
+    kekFile === undefined
+      ? ['SALLYPORT_KEK', 'set it to that one']
+      : [kekFile, 'restore that one, or set SALLYPORT_KEK'];
+  throw new Error(`${wrong} is not the one this database was sealed with: ${wanted}`);
 }
 
 /** Whether the database holds an installation key, which only one KEK opens. */

@@ -8,6 +8,8 @@ import { type Installation, loadInstallation } from '../shared/crypto/installati
 import { type KeyEncryption, localKeyEncryption, parseKek } from '../shared/crypto/local-key.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import { createPool, type Pool } from '../shared/postgres/pool.ts';
+import { checkReachable } from './check-start.ts';
+import { isVault } from './claim-directory.ts';
 import {
   createDataDir,
   type DataDir,
@@ -17,7 +19,13 @@ import {
   hasDatabase,
   lockDataDir,
 } from './data-dir.ts';
-import { createLocalKek, isSealed, readLocalKek, refuseMissingKek } from './local-kek.ts';
+import {
+  createLocalKek,
+  isSealed,
+  readLocalKek,
+  refuseMissingKek,
+  refuseWrongKek,
+} from './local-kek.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts';
 import { runningConnectionString } from './postgres-database.ts';
 
@@ -52,28 +60,48 @@ export async function withInstallation<T>(
     log,
   });
   try {
-    return await work(pool, await loadInstallation(pool, database.keyEncryption));
+    const installation = await loadInstallation(pool, database.keyEncryption).catch((error) =>
+      refuseWrongKek(database, error),
+    );
+    return await work(pool, installation);
   } finally {
     await pool.end();
   }
 }
 
-/** Opens the database for its owner. Throws DataDirBusyError when `DATA_DIR` is in use. */
-export async function openDatabase(environment: Environment, log: Logger): Promise<OpenDatabase> {
-  if (environment.databaseUrl !== undefined) return openGiven(environment, environment.databaseUrl);
+/**
+ * Opens the database for its owner. `check` is asked once `DATA_DIR` is ours and before anything is
+ * made. Throws DataDirBusyError when `DATA_DIR` is in use.
+ */
+export async function openDatabase(
+  environment: Environment,
+  log: Logger,
+  check: () => Promise<void> = async () => undefined,
+): Promise<OpenDatabase> {
+  if (environment.databaseUrl !== undefined) {
+    await check();
+    return openGiven(environment, environment.databaseUrl);
+  }
   const dataDir = await createDataDir(environment.dataDir);
   const lock = await lockDataDir(dataDir);
-  return openEmbedded(environment, dataDir, lock, log).catch(async (error: unknown) => {
+  try {
+    await check();
+    return await openEmbedded(environment, dataDir, lock, log);
+  } catch (error) {
     await lock.release();
     throw error;
-  });
+  }
 }
 
-/** Like `openDatabase`, but works beside a running Sallyport instead of refusing to. */
+/**
+ * Like `openDatabase`, but for a command: works beside a running Sallyport instead of refusing to,
+ * and never makes a vault, which a mistyped setting would leave behind.
+ */
 export async function openSharedDatabase(
   environment: Environment,
   log: Logger,
 ): Promise<OpenDatabase> {
+  await refuseMissingVault(environment);
   try {
     return await openDatabase(environment, log);
   } catch (error) {
@@ -82,7 +110,21 @@ export async function openSharedDatabase(
   }
 }
 
+async function refuseMissingVault({ databaseUrl, dataDir }: Environment): Promise<void> {
+  if (databaseUrl === undefined) {
+    // A key alone belongs to a database that `DATABASE_URL` names and that was not given here.
+    if ((await isVault(dataDir)) && (await hasDatabase(dataDirAt(dataDir)))) return;
+    throw new Error(`no vault in ${dataDir}: start Sallyport once, or set DATA_DIR`);
+  }
+  await checkReachable('DATABASE_URL', databaseUrl);
+  if (await isSealed(databaseUrl)) return;
+  throw new Error('no vault in the database of DATABASE_URL: start Sallyport once, or set another');
+}
+
 async function openGiven(environment: Environment, connectionString: string) {
+  const { databaseDirectUrl } = environment;
+  await checkReachable('DATABASE_URL', connectionString);
+  if (databaseDirectUrl) await checkReachable('DATABASE_DIRECT_URL', databaseDirectUrl);
   const dataDir = dataDirAt(environment.dataDir);
   const given = environment.kek ?? (await readLocalKek(dataDir));
   if (given === undefined && (await isSealed(connectionString))) refuseMissingKek(dataDir);

@@ -82,6 +82,7 @@ async function keepRunning(
       try {
         await clearLeftovers();
         server = await launch();
+        log.info('postgres runs again');
         return;
       } catch (err) {
         const jittered = Math.min(delayMs, RESTART_MS_MAX) * (0.5 + Math.random() / 2);

@@ -2,11 +2,13 @@
  * `npm start`: everything in one place, until a signal. The first SIGTERM or SIGINT drains and ends
  * with 0, a second one ends at once. Only the welcome and the ready line go to stdout.
  */
+import { resolve } from 'node:path';
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { createLogger, type Logger } from '../shared/observability/logger.ts';
 import { endOnCrash } from '../shared/process/end-on-crash.ts';
 import { type FirstStart, type Part, startAllInOne } from './all-in-one.ts';
 import { failureLine } from './failure-line.ts';
+import { surviveBrokenPipes } from './survive-broken-pipes.ts';
 import { firstStepsText, type ManagementKey, newVaultText, readyText } from './welcome.ts';
 
 /** One press of Ctrl-C often arrives twice: from the terminal, and passed on by npm. */
@@ -14,8 +16,11 @@ const SAME_SIGNAL_MS = 250;
 
 /** Runs Sallyport with these variables; settles with the exit code when all of it has ended. */
 export async function start(source: NodeJS.ProcessEnv): Promise<number> {
+  surviveBrokenPipes();
   const parts: Part[] = [];
-  const signalled = onFirstSignal(parts);
+  const signalled = onFirstSignal();
+  // Also after an error that nobody caught: no Postgres may go on without its owner.
+  process.once('exit', () => killAll(parts));
   let code = 0;
   try {
     const environment = readEnvironment(source);
@@ -38,14 +43,15 @@ async function runUntil(
 ): Promise<number> {
   let managementKey: ManagementKey | undefined;
   const onFirstStart = ({ managementKey: generated, kekFile }: FirstStart): void => {
-    managementKey =
-      generated === undefined ? { variable: 'SALLYPORT_BOOTSTRAP_KEY' } : { generated };
+    managementKey = generated === undefined ? givenKey(inherited) : { generated };
     process.stdout.write(newVaultText(managementKey, kekFile));
   };
   const running = await startAllInOne({ environment, inherited, log, parts, onFirstStart });
   const { baseUrl, metricsPort, lost } = running;
   log.debug({ port: metricsPort }, 'metrics');
-  const firstSteps = managementKey === undefined ? '' : firstStepsText(baseUrl, managementKey);
+  const certFile = environment.tlsCertFile;
+  const firstSteps =
+    managementKey === undefined ? '' : firstStepsText(baseUrl, managementKey, certFile);
   process.stdout.write(firstSteps + readyText(baseUrl));
 
   const never = new Promise<void>(() => undefined);
@@ -58,7 +64,11 @@ async function runUntil(
   return 0;
 }
 
-function onFirstSignal(parts: Part[]): Promise<NodeJS.Signals> {
+function givenKey({ SALLYPORT_BOOTSTRAP_KEY_FILE: file }: NodeJS.ProcessEnv): ManagementKey {
+  return { variable: 'SALLYPORT_BOOTSTRAP_KEY', file: file ? resolve(file) : undefined };
+}
+
+function onFirstSignal(): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let first: number | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -66,7 +76,6 @@ function onFirstSignal(parts: Part[]): Promise<NodeJS.Signals> {
     first ??= now;
     resolve(signal);
     if (now === first || now - first < SAME_SIGNAL_MS) return;
-    for (const part of parts.toReversed()) part.kill();
     process.exit(1);
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal);
@@ -82,7 +91,12 @@ async function stopAll(parts: Part[]): Promise<boolean> {
       process.stderr.write(`Sallyport did not stop cleanly: ${failureLine(error)}\n`);
     });
   }
+  parts.length = 0;
   return clean;
+}
+
+function killAll(parts: Part[]): void {
+  for (const part of parts.toReversed()) part.kill();
 }
 
 if (import.meta.main) process.exit(await start(process.env));

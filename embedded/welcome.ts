@@ -2,7 +2,9 @@
 import { styleText } from 'node:util';
 
 /** The key of the first management application, or the variable in which the operator gave it. */
-export type ManagementKey = { readonly generated: string } | { readonly variable: string };
+export type ManagementKey =
+  | { readonly generated: string }
+  | { readonly variable: string; readonly file?: string | undefined };
 
 // `styleText` leaves the codes out when stdout is no terminal or NO_COLOR is set.
 const strong = (text: string): string => styleText('bold', text, { stream: process.stdout });
@@ -23,13 +25,21 @@ export function newVaultText(key: ManagementKey, kekFile: string | undefined): s
   return block(...lines);
 }
 
-/** Three commands that work when copied one after another into one shell. */
-export function firstStepsText(baseUrl: string, key: ManagementKey): string {
+/**
+ * Three commands that work when copied one after another into one shell. `certFile`: the certificate
+ * of a public port with TLS.
+ */
+export function firstStepsText(
+  baseUrl: string,
+  key: ManagementKey,
+  certFile: string | undefined,
+): string {
   const management =
     'generated' in key ? `'BT-API-KEY: ${key.generated}'` : `"BT-API-KEY: $${key.variable}"`;
   return block(
     'First steps, to copy one after another into another terminal:',
     '',
+    ...preparation(key, certFile),
     quiet('# 1. An application that may store tokens, and read them in clear.'),
     `MADE=$(curl -sS ${baseUrl}/applications \\`,
     `  -H ${management} \\`,
@@ -48,6 +58,25 @@ export function firstStepsText(baseUrl: string, key: ManagementKey): string {
     `curl -sS ${baseUrl}/tokens/my-first-card -H "BT-API-KEY: $KEY"; echo`,
     '',
   );
+}
+
+/** What the other terminal does not know yet: a given key, a certificate that nobody signed. */
+function preparation(key: ManagementKey, certFile: string | undefined): string[] {
+  const lines: string[] = [];
+  if ('variable' in key) {
+    const { variable, file } = key;
+    const given = file === undefined ? '…   # the key you gave' : `"$(cat ${quoted(file)})"`;
+    lines.push(`${variable}=${given}`);
+  }
+  if (certFile !== undefined) {
+    lines.push(quiet(`# A certificate that curl does not trust: add --cacert ${quoted(certFile)}`));
+  }
+  return lines.length === 0 ? [] : [...lines, ''];
+}
+
+/** One word for a POSIX shell, whatever the path holds. */
+function quoted(path: string): string {
+  return `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 /** The last line of every start. */

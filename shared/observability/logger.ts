@@ -42,19 +42,33 @@ interface LoggedError {
 /** Postgres and JSON errors quote what they were given, so only their codes are kept. */
 const QUOTING_ERRORS = new Set(['error', 'DatabaseError', 'SyntaxError']);
 const CAUSES_MAX = 3;
+/** SQLSTATE class 57 (operator intervention: shutdown, start-up, cancellation) quotes nothing. */
+const QUOTES_NOTHING = /^57[0-9A-Z]{3}$/;
+/** A connection was lost, whoever held it: where it was waited for says nothing. */
+const LOST_CODE = /^(57P0[1-3]|08[0-9A-Z]{3}|ECONNRESET|ECONNREFUSED|EPIPE)$/;
+const LOST_MESSAGE = 'Connection terminated unexpectedly';
+/** A crash of Postgres is told once for each connection; one line a second of a kind says as much. */
+const REPEAT_MS = 1_000;
+/** Pino's number of the level "warn": below it, a line is asked for by whoever set the level. */
+const WARN = 40;
+/** Kinds are texts of ours, some with a line of Postgres; more than this many are forgotten. */
+const KINDS_MAX = 100;
 
 /** What of an error may be logged: its kind, code and place; never text that could quote input. */
 export function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'not an error object' };
-  const quotes = QUOTING_ERRORS.has(error.name);
+  const code: unknown = (error as { code?: unknown }).code;
+  const codeText = typeof code === 'string' ? code : '';
+  const quotes = QUOTING_ERRORS.has(error.name) && !QUOTES_NOTHING.test(codeText);
   const described: LoggedError = {
     type: error.name,
     message: quotes ? 'message withheld: it may quote input' : error.message,
   };
-  const code: unknown = (error as { code?: unknown }).code;
-  if (typeof code === 'string') described.code = code;
+  if (codeText !== '') described.code = codeText;
+  const isLost = LOST_CODE.test(codeText) || error.message === LOST_MESSAGE;
   // The first line of a stack repeats the message.
-  const frames = error.stack?.split('\n').filter((line) => line.startsWith('    at '));
+  const lines = isLost ? undefined : error.stack?.split('\n');
+  const frames = lines?.filter((line) => line.startsWith('    at '));
   if (frames !== undefined && frames.length > 0) described.stack = frames.join('\n');
   if (error.cause !== undefined && depth < CAUSES_MAX) {
     described.cause = describeError(error.cause, depth + 1);
@@ -71,11 +85,38 @@ function allowedOnly(fields: Record<string, unknown>): Record<string, unknown> {
   return kept;
 }
 
+/**
+ * Whether a line with these arguments of pino's is written at `now_ms`: of a warning or worse that is
+ * about no request, one a second and kind. The kind is its text with the error's kind and message.
+ */
+export function repeatFilter(): (args: unknown[], level: number, now_ms: number) => boolean {
+  const written = new Map<string, number>();
+  return ([first, second], level, now_ms) => {
+    if (level < WARN) return true;
+    const fields = (typeof first === 'object' ? first : {}) as Record<string, unknown> | null;
+    // Each request that failed is a line of its own, and so is the end of a process.
+    if (fields !== null && ('trace_id' in fields || 'exit_code' in fields)) return true;
+    const { type, code, message } = describeError(fields?.err);
+    const text = typeof first === 'string' ? first : second;
+    const kind = JSON.stringify([level, text, type, code, message]);
+    if (now_ms - (written.get(kind) ?? Number.NEGATIVE_INFINITY) < REPEAT_MS) return false;
+    if (written.size >= KINDS_MAX) written.clear();
+    written.set(kind, now_ms);
+    return true;
+  };
+}
+
 /** `name` tells the process apart, e.g. `data-plane`. */
 export function createLogger(name: string, level: string): Logger {
+  const isWritten = repeatFilter();
   return pino(
     {
       level,
+      hooks: {
+        logMethod(args, method, number) {
+          if (isWritten(args, number, performance.now())) method.apply(this, args);
+        },
+      },
       base: { process: name, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       // Described already, by the formatter below.

@@ -36,11 +36,9 @@ export type BatchReader = Batcher<TokenKey, TokenRead>;
  * `LATERAL … LIMIT 1` keeps one index probe per row whatever the planner believes about the table:
  * the generic plan is the same at 10 rows and at 10 million (tested by EXPLAIN).
  */
-export const READ_TOKENS = {
-  name: 'read-tokens',
-  text: `
+const readFrom = (keys: string): string => `
     SELECT q.n::int4 AS n, tn.config_version, ${milliseconds('clock_now()')} AS now_ms, r.*
-    FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS q (tenant_id, id, n)
+    FROM ${keys} AS q (tenant_id, id, n)
     LEFT JOIN LATERAL (
       SELECT config_version FROM tenants WHERE tenants.id = q.tenant_id LIMIT 1
     ) tn ON true
@@ -49,7 +47,17 @@ export const READ_TOKENS = {
       FROM tokens t ${JOIN_CVC}
       WHERE t.tenant_id = q.tenant_id AND t.id = q.id AND ${NOT_EXPIRED}
       LIMIT 1
-    ) r ON true`,
+    ) r ON true`;
+
+export const READ_TOKENS = {
+  name: 'read-tokens',
+  text: readFrom('unnest($1::uuid[], $2::text[]) WITH ORDINALITY'),
+};
+
+/** The same for a reader alone: no arrays to write, scan and join (a fifth of its time in Postgres). */
+export const READ_ONE_TOKEN = {
+  name: 'read-one-token',
+  text: readFrom('(SELECT $1::uuid, $2::text, 1)'),
 };
 
 /** A row as `rowMode: 'array'` gives it, in the order of the columns above. */
@@ -57,15 +65,13 @@ type ReadValues = [n: number, config_version: string | null, now_ms: number, ...
 
 /** Rows as arrays: building an object by column names cost node-postgres a tenth of a read. */
 async function readTokens(db: Queryable, keys: TokenKey[]): Promise<TokenRead[]> {
-  const tenantIds = new Array<string>(keys.length);
-  const ids = new Array<string>(keys.length);
-  keys.forEach((key, i) => {
-    tenantIds[i] = key.tenant_id;
-    ids[i] = key.id;
-  });
+  const [first] = keys;
+  const isOne = keys.length === 1 && first !== undefined;
   const { rows } = await db.query<ReadValues>({
-    ...READ_TOKENS,
-    values: [tenantIds, ids],
+    ...(isOne ? READ_ONE_TOKEN : READ_TOKENS),
+    values: isOne
+      ? [first.tenant_id, first.id]
+      : [keys.map((key) => key.tenant_id), keys.map((key) => key.id)],
     rowMode: 'array',
   });
   const results = new Array<TokenRead>(keys.length);

@@ -86,18 +86,26 @@ const PAGE_OF_KINDS = `
     ) t ${NEWEST_FIRST} LIMIT $4 OFFSET $5
   )`;
 
-/** Tokens of a page joined to the gate: one row at least, so that the version is always answered. */
+/**
+ * Tokens of a page joined to the gate: one row at least, so that the version is always answered. LATERAL
+ * keeps it one index probe per token of the page: a plan for any LIMIT expects a tenth of the table, and
+ * a plain join would read all of it (1.6 s at 300,000 tokens, against 0.7 ms).
+ */
 export const ANSWER = `
   SELECT tn.config_version, ${milliseconds('clock_now()')} AS now_ms, total.total_items,
     bytes.page_bytes, r.*
   FROM total CROSS JOIN (
     SELECT coalesce(sum(octet_length(t.sealed)), 0) AS page_bytes
-    FROM page JOIN tokens t ON t.tenant_id = $1 AND t.id = page.id
+    FROM page CROSS JOIN LATERAL (
+      SELECT x.sealed FROM tokens x WHERE x.tenant_id = $1 AND x.id = page.id LIMIT 1
+    ) t
   ) bytes
   LEFT JOIN tenants tn ON tn.id = $1
   LEFT JOIN (
     SELECT ${TOKEN_COLUMNS}, ${NO_CVC_COLUMNS}, page.place
-    FROM page JOIN tokens t ON t.tenant_id = $1 AND t.id = page.id
+    FROM page CROSS JOIN LATERAL (
+      SELECT x.* FROM tokens x WHERE x.tenant_id = $1 AND x.id = page.id LIMIT 1
+    ) t
   ) r ON bytes.page_bytes <= ${PAGE_BYTES_MAX}
   ORDER BY r.place`;
 

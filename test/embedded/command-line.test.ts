@@ -30,12 +30,27 @@ describe('sallyport, the command line', function () {
       const { code, stdout } = await sallyport(args);
       expect([code, stdout], args.join(' ')).to.deep.equal([2, '']);
     }
+    const nowhere = { DATABASE_URL: 'postgres://role:secret@127.0.0.1:1/db' };
+    const failed = await sallyport(['tenant', 'list'], nowhere);
+    expect(failed.stderr).to.match(/^DATABASE_URL: [^\n]*ECONNREFUSED[^\n]*\n$/);
+    expect(failed.stderr).not.to.contain('secret');
     const settings = { DATABASE_URL: 'secret' };
     const { code, stderr } = await sallyport(['tenant', 'list'], settings);
     expect([code, stderr]).to.deep.equal([
       1,
       'DATABASE_URL must be a postgres:// or postgresql:// URL\n',
     ]);
+  });
+
+  it('names what is too much before what is missing, and says its version', async () => {
+    const { code, stderr } = await sallyport(['tenant', 'create', 'Acme']);
+    expect([code, stderr.split('\n')[0]]).to.deep.equal([
+      2,
+      "error: too many arguments for 'create'. Expected 0 arguments but got 1: Acme.",
+    ]);
+    expect((await sallyport(['tenant', 'create', '--nmae'])).stderr).to.contain("'--nmae'");
+    expect((await sallyport(['tenant', 'create'])).stderr).to.contain('--name');
+    expect((await sallyport(['--version'])).stdout).to.match(/^[0-9]+\.[0-9]+\.[0-9]+\n$/);
   });
 
   it('generates keys that differ and are well-formed, and needs no database for it', async () => {
@@ -102,7 +117,9 @@ describe('sallyport, the command line', function () {
       const wrong = { ...settings, SALLYPORT_KEK: Buffer.alloc(32).toString('base64') };
       const { code, stderr } = await sallyport(['tenant', 'create', '--name', 'X'], wrong);
       expect(code).to.equal(1);
-      expect(stderr).to.contain('not the one this database was sealed with');
+      expect(stderr).to.match(
+        /^SALLYPORT_KEK is not the one this database was sealed with: [^()\n]*\n$/,
+      );
     });
 
     it('makes no key file for a database that is sealed already', async () => {
@@ -124,8 +141,29 @@ describe('sallyport, the command line', function () {
     });
     after(() => fs.rm(dataDir, { recursive: true }));
 
+    const ports = { PORT: '0', CONTROL_PLANE_PORT: '0', METRICS_PORT: '0' };
+
+    it('makes no vault where none is: a DATA_DIR may be mistyped', async () => {
+      const settings = { DATA_DIR: join(dataDir, 'mistyped') };
+      for (const args of [
+        ['tenant', 'list'],
+        ['tenant', 'create', '--name', 'X'],
+      ]) {
+        const { code, stderr } = await sallyport(args, settings);
+        expect(code).to.equal(1);
+        expect(stderr).to.match(
+          /^no vault in .*mistyped: start Sallyport once, or set DATA_DIR\n$/,
+        );
+      }
+      expect(await fs.readdir(dataDir)).to.deep.equal([]);
+    });
+
     it('works when nothing runs, and leaves nothing running', async () => {
       const settings = { DATA_DIR: dataDir };
+      const first = startProgram('cli/main.ts', ['start'], { ...settings, ...ports });
+      await first.says(/ready at/);
+      first.child.kill('SIGTERM');
+      await first.finished;
       const made = await sallyport(['tenant', 'create', '--name', 'Acme', '--json'], settings);
       expect(made.code, made.stderr).to.equal(0);
       expect(isWellFormedApiKey(JSON.parse(made.stdout).key)).to.equal(true);
@@ -134,7 +172,6 @@ describe('sallyport, the command line', function () {
     });
 
     it('works through the socket while `sallyport start` runs', async () => {
-      const ports = { PORT: '0', CONTROL_PLANE_PORT: '0', METRICS_PORT: '0' };
       const settings = { DATA_DIR: dataDir, ...ports };
       const running = startProgram('cli/main.ts', ['start'], settings);
       const [, baseUrl = ''] = await running.says(/ready at (.*)$/m);

@@ -11,7 +11,7 @@ import {
 import { createLocalKek, readLocalKek } from '../../embedded/local-kek.ts';
 import { ownIdentity, processStart } from '../../embedded/process-identity.ts';
 
-const { chmod, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } = fs;
+const { chmod, chown, mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } = fs;
 
 let root: string;
 let dataDir: DataDir;
@@ -40,11 +40,64 @@ describe('createDataDir', () => {
     expect(await modeOf(dataDir.path)).to.equal(0o700);
   });
 
-  it('closes one that stood open', async () => {
+  it('closes an empty one that stood open', async () => {
     await chmod(dataDir.path, 0o755);
     await createDataDir(dataDir.path);
     expect(await modeOf(dataDir.path)).to.equal(0o700);
   });
+
+  it('makes those above it that are missing', async () => {
+    await createDataDir(join(root, 'a', 'b', 'c'));
+    expect(await modeOf(join(root, 'a', 'b', 'c'))).to.equal(0o700);
+  });
+
+  it('leaves a directory with other files as it was', async () => {
+    // DATA_DIR=/usr/lib as root once closed /usr/lib to everybody.
+    const other = join(root, 'lib');
+    await mkdir(other, { mode: 0o755 });
+    await chmod(other, 0o755);
+    await writeFile(join(other, 'libc.so'), '');
+    expect(await refusalOf(other)).to.match(
+      /^DATA_DIR .*lib is not empty and not a Sallyport directory/,
+    );
+    expect([await modeOf(other), await readdir(other)]).to.deep.equal([0o755, ['libc.so']]);
+  });
+
+  it('refuses a vault that others may enter, and leaves it as it was', async () => {
+    await createLocalKek(dataDir);
+    await createDataDir(dataDir.path);
+    await chmod(dataDir.path, 0o750);
+    expect(await refusalOf(dataDir.path)).to.match(/^DATA_DIR .* is open to other users/);
+    expect(await modeOf(dataDir.path)).to.equal(0o750);
+  });
+
+  it('goes on with what an interrupted start left', async () => {
+    await mkdir(join(dataDir.path, 'postgres.new'));
+    await writeFile(dataDir.postgresPassword, '');
+    await createDataDir(dataDir.path);
+  });
+
+  it('refuses one of another user', async () => {
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) await chown(dataDir.path, 65_534, 65_534);
+    const path = isRoot ? dataDir.path : '/';
+    expect(await refusalOf(path)).to.match(/^DATA_DIR .* belongs to another user/);
+  });
+
+  it('names the variable when a directory cannot be made there', async () => {
+    // Node's recursive mkdir goes round for ever here.
+    expect(await refusalOf('/proc/x')).to.match(/^DATA_DIR: \/proc\/x cannot be made \([A-Z]+\)$/);
+    const file = join(root, 'file');
+    await writeFile(file, '');
+    expect(await refusalOf(file)).to.match(/^DATA_DIR: .* cannot be read \(ENOTDIR\)$/);
+    expect(await refusalOf(join(file, 'x'))).to.match(/^DATA_DIR: .* cannot be used \(ENOTDIR\)$/);
+  });
+
+  async function refusalOf(path: string): Promise<string> {
+    const error: unknown = await createDataDir(path).catch((reason: unknown) => reason);
+    expect(error).to.be.instanceOf(Error);
+    return (error as Error).message;
+  }
 });
 
 describe('lockDataDir', () => {

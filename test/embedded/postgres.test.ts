@@ -144,7 +144,7 @@ describe('the embedded Postgres', () => {
 
   it('starts over after an initdb that was interrupted', async () => {
     const directory = join(root, 'interrupted');
-    await mkdir(join(directory, 'postgres.new'), { recursive: true });
+    await mkdir(join(directory, 'postgres.new'), { recursive: true, mode: 0o700 });
     await writeFile(join(directory, 'postgres.new', 'PG_VERSION'), '18\n');
     const owner = await startOwner(directory);
     expect((await ask(owner, 'SELECT 1 AS one')).rows).to.deep.equal([{ one: 1 }]);
@@ -165,7 +165,7 @@ describe('the embedded Postgres', () => {
 
   it('refuses a directory of another major version, and one without its password', async () => {
     const copy = join(root, 'foreign');
-    await mkdir(join(copy, 'postgres'), { recursive: true });
+    await mkdir(join(copy, 'postgres'), { recursive: true, mode: 0o700 });
     await writeFile(join(copy, 'postgres', 'PG_VERSION'), '17\n');
     expect(await failureOf(copy)).to.contain('is of Postgres 17');
     await rm(join(dataDir, 'postgres-password'));

@@ -89,9 +89,15 @@ describe('npm start', function () {
     const started = start({ SALLYPORT_BOOTSTRAP_KEY: key });
     const { baseUrl } = await ready(started);
     expect(started.stdout()).to.contain('$SALLYPORT_BOOTSTRAP_KEY');
+    expect(started.stdout()).to.match(/^SALLYPORT_BOOTSTRAP_KEY=…/m);
     expect(started.stdout() + started.stderr()).not.to.contain(key);
     const { status } = await call(baseUrl, 'GET /tenants/self', { key });
     expect(status).to.equal(200);
+    expect(started.stderr()).not.to.contain('has no effect');
+    await stop();
+    const again = start({ SALLYPORT_BOOTSTRAP_KEY: generateApiKey() });
+    await ready(again);
+    expect(again.stderr()).to.contain('SALLYPORT_BOOTSTRAP_KEY has no effect');
   });
 
   it('answers for all processes on one port, and ends with 0 on SIGTERM', async () => {
@@ -125,6 +131,20 @@ describe('npm start', function () {
     });
     const { status } = await call(baseUrl, 'GET /tenants/self', { key });
     expect(status).to.equal(200);
+    for (const part of ['postgres', 'control-plane', 'data-plane']) {
+      await eventually(async () => started.stderr().includes(`${part} runs again`));
+    }
+  });
+
+  it('goes on when nobody reads its output any more, as with `npm start | head`', async () => {
+    const started = start();
+    started.child.stdout?.destroy();
+    await eventually(async () => started.stderr().includes('"msg":"metrics"'));
+    const [, port] = /"port":([0-9]+),"msg":"metrics"/.exec(started.stderr()) ?? [];
+    const { status } = await call(`http://localhost:${port}`, 'GET /readyz');
+    expect(status).to.equal(200);
+    started.child.kill('SIGTERM');
+    expect((await started.finished).code).to.equal(0);
   });
 
   it('starts again where a kill -9 of everything left it', async () => {
@@ -141,8 +161,9 @@ describe('npm start', function () {
   });
 
   it('refuses a DATA_DIR that is in use, and leaves its owner alone', async () => {
-    const { metricsUrl } = await ready(start());
-    const settings = { ...ANY_PORT, DATA_DIR: dataDir };
+    const { baseUrl, metricsUrl } = await ready(start());
+    // Its port is taken too, which is not what is wrong.
+    const settings = { ...ANY_PORT, PORT: new URL(baseUrl).port, DATA_DIR: dataDir };
     const { code, stderr } = await startProgram('embedded/start.ts', [], settings).finished;
     expect(code).to.equal(1);
     expect(stderr).to.match(/^Sallyport did not start: DATA_DIR .* is in use by process [0-9]+/);
@@ -166,15 +187,48 @@ describe('npm start', function () {
     expect(await fs.readdir(root)).to.deep.equal([]);
   });
 
-  it('says which port is taken before it makes a key', async () => {
-    const other = createServer().listen(0);
-    await once(other, 'listening');
-    const address = other.address();
-    const port = String(typeof address === 'object' ? address?.port : '');
-    const { code, stdout, stderr } = await start({ PORT: port }).finished;
-    other.close();
+  it('says which ports are taken before it makes a key', async () => {
+    const others = [createServer().listen(0), createServer().listen(0)];
+    const ports: string[] = [];
+    await Promise.all(others.map((other) => once(other, 'listening')));
+    for (const other of others) {
+      const address = other.address();
+      ports.push(String(typeof address === 'object' ? address?.port : ''));
+    }
+    const [port = '', metricsPort = ''] = ports;
+    const { code, stdout, stderr } = await start({ PORT: port, METRICS_PORT: metricsPort })
+      .finished;
+    for (const other of others) other.close();
     expect([code, stdout]).to.deep.equal([1, '']);
-    expect(stderr).to.contain(`port ${port} is in use`).and.contain('PORT');
+    expect(stderr).to.contain(`port ${port} is in use by another program: set PORT`);
+    expect(stderr).to.contain(`port ${metricsPort} is in use by another program: set METRICS_PORT`);
+    expect(await fs.readdir(dataDir)).to.deep.equal([]);
+  });
+
+  it('checks the TLS files before it makes anything', async () => {
+    const [cert, key, otherKey] = ['cert', 'key', 'other'].map((name) => join(root, name));
+    const pair = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+    await run(
+      'openssl',
+      [...pair, '-nodes', '-subj', '/CN=localhost', '-keyout', `${key}`].concat([
+        '-out',
+        `${cert}`,
+      ]),
+    );
+    await run('openssl', ['genpkey', '-algorithm', 'ed25519', '-out', `${otherKey}`]);
+    const cases = [
+      [join(root, 'missing'), key, /: TLS_CERT_FILE .*missing cannot be read \(ENOENT\)\n$/],
+      [key, key, /: TLS_CERT_FILE .* is not a PEM certificate\n$/],
+      [cert, cert, /: TLS_KEY_FILE .* is not a PEM private key without passphrase\n$/],
+      [cert, otherKey, /: TLS_KEY_FILE does not belong to TLS_CERT_FILE\n$/],
+    ] as const;
+    for (const [certFile, keyFile, said] of cases) {
+      const { code, stderr } = await start({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile })
+        .finished;
+      expect(code).to.equal(1);
+      expect(stderr).to.match(said);
+    }
+    expect(await fs.readdir(root)).to.have.members(['cert', 'key', 'other']);
   });
 
   it('ends at once on a second signal, with everything it started', async () => {

@@ -10,7 +10,7 @@ import { loadApplicationByKeyHash } from '../../shared/config-entries/applicatio
 import { readConfigVersions } from '../../shared/config-entries/config-version.ts';
 import { createLogger } from '../../shared/observability/logger.ts';
 import { createPool, type Pool, type Queryable } from '../../shared/postgres/pool.ts';
-import { READ_TOKENS } from '../../shared/tokens/batch-reader.ts';
+import { READ_ONE_TOKEN, READ_TOKENS } from '../../shared/tokens/batch-reader.ts';
 import { findDuplicates } from '../../shared/tokens/find-duplicates.ts';
 import { listTokens, type TokenFilter } from '../../shared/tokens/list-tokens.ts';
 import { parseSearchQuery } from '../../shared/tokens/search-query.ts';
@@ -197,6 +197,29 @@ describe('the generic plans of the request path', () => {
         expect(indexes.sort()).to.deep.equal(['tenants_pkey', 'token_cvcs_pkey', 'tokens_pkey']);
         await expectNoWalk(READ_TOKENS.text);
       });
+
+      it('probe the primary keys for a token that is read alone', async () => {
+        const used = (await genericPlan(READ_ONE_TOKEN.text)).map((node) => node['Index Name']);
+        expect(used).to.include.members(['tenants_pkey', 'token_cvcs_pkey', 'tokens_pkey']);
+        await expectNoWalk(READ_ONE_TOKEN.text);
+      });
+
+      for (const [name, filter] of Object.entries(FILTERS)) {
+        // A join would read every token of the table for a page of twenty.
+        it(`probe the primary key for each token of a page: ${name}`, async () => {
+          const window = { limit: 20, offset: 0 };
+          const texts = await statementsOf((db) => listTokens(db, BIG_TENANT, filter, window));
+          for (const text of texts) {
+            const nodes = await genericPlan(text);
+            const probes = nodes.filter(
+              (node) =>
+                node['Node Type'] === 'Limit' && node.Plans?.[0]?.['Index Name'] === 'tokens_pkey',
+            );
+            // Once for their lengths, once for their columns.
+            expect(probes).to.have.lengthOf(2);
+          }
+        });
+      }
 
       it('walk no table for tokens that are created', () => expectNoWalk(INSERT_TOKENS.text));
 

@@ -1,0 +1,35 @@
+/** What a load asks for: one form of request with a slot, and what goes into the slot. */
+import type { Exchange } from './connection.ts';
+
+export interface Workload {
+  /** The whole request; each `{}` is replaced by one of `values`, all of the same length. */
+  readonly request: string;
+  readonly status: number;
+  /** What the answer's body must contain; may have the slot, too. */
+  readonly contains: string;
+  readonly values: readonly string[];
+}
+
+/** A function that draws an exchange at random: first a workload, then a value. */
+export function drawFrom(workloads: readonly Workload[]): () => Exchange {
+  const draws = workloads.map(drawFromOne);
+  return () => {
+    const draw = draws[Math.floor(Math.random() * draws.length)];
+    if (draw === undefined) throw new Error('no workload');
+    return draw();
+  };
+}
+
+function drawFromOne({ request, status, contains, values }: Workload): () => Exchange {
+  const [before = '', after = ''] = request.split('{}');
+  const [containsBefore = '', containsAfter] = contains.split('{}');
+  return () => {
+    const value = values[Math.floor(Math.random() * values.length)] ?? '';
+    return {
+      request: before + value + after,
+      status,
+      contains:
+        containsAfter === undefined ? containsBefore : containsBefore + value + containsAfter,
+    };
+  };
+}
