@@ -46,12 +46,11 @@ type Message =
   | ({ type: 'metrics'; id: number } & Required<PlaneReport>);
 
 /**
- * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 16 MiB keep a worker
- * at 200 MiB and cost no CPU; 8 MiB would cost 6 % (bench/memory.ts, bench/get-token.ts).
+ * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 8 MiB keep a worker
+ * below 200 MiB at full load (bench/memory.ts) for some 6 % more CPU; 16 MiB are above it, and giving
+ * memory back earlier (MALLOC_MMAP_THRESHOLD_) cost 12 %.
  */
-const NODE_OPTIONS = ['--max-semi-space-size=16'];
-/** Buffers of requests go back to the system instead of staying in the holes of glibc's heap. */
-const MALLOC = { MALLOC_MMAP_THRESHOLD_: '32768' };
+const NODE_OPTIONS = ['--max-semi-space-size=8'];
 
 const RESTART_MS_MIN = 100;
 const RESTART_MS_MAX = 5_000;
@@ -131,7 +130,7 @@ function launch(options: PlaneOptions, port: number | undefined): Life {
     // A session of its own: Ctrl-C in the terminal reaches us alone, and we drain in order.
     detached: true,
     stdio: ['ignore', output, output, 'ipc'],
-    env: { ...options.environment(port), ...MALLOC },
+    env: options.environment(port),
   });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => options.onOutput?.(text));
