@@ -105,7 +105,10 @@ describe('a sandbox host', () => {
     after(() => sandbox.supervisor.close());
 
     it('leaves no core dump', function () {
-      if (!ON_LINUX) return this.skip();
+      if (!ON_LINUX) {
+        process.stdout.write('Not run: limits of a process are read from /proc, on Linux.\n');
+        return this.skip();
+      }
       for (const pid of sandbox.supervisor.status().pids) {
         const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
         expect(limits).to.match(/^Max core file size +0 +0/m);
