@@ -6,13 +6,21 @@ import { type Claim, type Finding, isMet } from './claim.ts';
 import { createToken } from './create-token.ts';
 import { getToken } from './get-token.ts';
 import { getTokenAlone } from './get-token-alone.ts';
+import { hostLoss } from './host-loss.ts';
 import { type Lab, openLab } from './lab.ts';
 import { memory } from './memory.ts';
+import { react } from './react.ts';
+import { reactWaiting } from './react-waiting.ts';
+import { readBesideBomb } from './read-beside-bomb.ts';
 import { environmentLine, failureText, findingText, headText, writeResults } from './report.ts';
+import { bombs } from './sandbox-bombs.ts';
 import { size } from './size.ts';
 import { start } from './start.ts';
 
-const CLAIMS: readonly Claim[] = [getToken, getTokenAlone, createToken, size, memory, start];
+const CLAIMS: readonly Claim[] = [
+  ...[getToken, getTokenAlone, createToken, size, memory, start],
+  ...[react, reactWaiting, hostLoss, readBesideBomb, bombs],
+];
 
 /** Those that were named; all of them when none was. Throws with the names that exist. */
 function chosenClaims(names: readonly string[]): readonly Claim[] {

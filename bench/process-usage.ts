@@ -24,6 +24,12 @@ export function cpuSecondsOf(root: number): number {
   return ticks / TICKS_PER_SECOND;
 }
 
+/** The processes that descend from `root`, without it. */
+export function descendantsOf(root: number): number[] {
+  const stats = readStats();
+  return [...stats.keys()].filter((pid) => pid !== root && descends(pid, root, stats));
+}
+
 /** Resident memory of one process in MiB. */
 export function residentMiB(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type Finding, isMet } from './claim.ts';
+import { type Finding, isMet, type Target } from './claim.ts';
 
 const RESULTS = new URL('results/', import.meta.url);
 
@@ -23,16 +23,18 @@ export function headText(): string {
 
 export function findingText(finding: Finding): string {
   const { value, rounds, unit, target, title } = finding;
-  const bound = 'atLeast' in target ? `≥ ${target.atLeast}` : `≤ ${target.atMost}`;
   const spread = `${figure(Math.min(...rounds))} – ${figure(Math.max(...rounds))}`;
   return row({
-    mark: isMet(finding) ? '✓' : '✗',
+    mark: target === undefined ? '·' : isMet(finding) ? '✓' : '✗',
     value: `${figure(value)} ${unit}`,
-    target: `${bound} ${unit}`,
+    target: target === undefined ? '' : `${boundText(target)} ${unit}`,
     spread,
     title,
   });
 }
+
+const boundText = (target: Target): string =>
+  'atLeast' in target ? `≥ ${target.atLeast}` : `≤ ${target.atMost}`;
 
 /** A claim that could not be measured to its end. */
 export function failureText(name: string, error: unknown): string {

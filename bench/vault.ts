@@ -1,7 +1,7 @@
 /** A migrated database with one tenant and one private application that may store and read clear. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { childEnvironment, readEnvironment } from '../config/environment.ts';
+import { childEnvironment, type Environment, readEnvironment } from '../config/environment.ts';
 import { createApplication } from '../control-plane/applications/create-application.ts';
 import { migrate } from '../control-plane/migrate.ts';
 import { createTenant } from '../control-plane/tenants/create-tenant.ts';
@@ -37,7 +37,7 @@ const REVEAL_ALL = {
       priority: 1,
       container: '/',
       transform: 'reveal' as const,
-      permissions: ['token:create' as const, 'token:read' as const],
+      permissions: ['token:create' as const, 'token:read' as const, 'token:use' as const],
     },
   ],
 };
@@ -75,10 +75,11 @@ export async function createVault(lab: Lab, name: string): Promise<Vault> {
   };
 }
 
-/** The data plane as `npm start` runs it, with default settings, on a free port. */
+/** The data plane as `npm start` runs it, with default settings but for `own`, on a free port. */
 export async function startDataPlane(
   lab: Lab,
   { databaseUrl, kek }: Vault,
+  own: Partial<Environment> = {},
 ): Promise<{ port: number; pid: number }> {
   const settings = {
     ...readEnvironment({}),
@@ -86,6 +87,7 @@ export async function startDataPlane(
     kek,
     databasePoolMax: DATA_PLANE_CONNECTIONS,
     logLevel: 'warn' as const,
+    ...own,
   };
   const plane: PlaneProcess = await startPlane({
     name: 'data-plane',

@@ -8,6 +8,7 @@ import { describeEnvironment } from '../config/environment.ts';
 import { failureLine } from '../embedded/failure-line.ts';
 import { surviveBrokenPipes } from '../embedded/survive-broken-pipes.ts';
 import { keyCommand } from './key.ts';
+import { reactorCommand } from './reactor.ts';
 import { startCommand } from './start.ts';
 import { tenantCommand } from './tenant.ts';
 
@@ -30,7 +31,8 @@ export async function runCommandLine(argv: string[], source: NodeJS.ProcessEnv):
     .addHelpText('after', `\n${CALLING}\n${environmentHelp()}`)
     .addCommand(startCommand(source, finish))
     .addCommand(tenantCommand(source))
-    .addCommand(keyCommand(source));
+    .addCommand(keyCommand(source))
+    .addCommand(reactorCommand(source, finish));
   for (const command of [
     program,
     ...program.commands,

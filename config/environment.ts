@@ -8,6 +8,7 @@ import type { VariableType } from './variable-types.ts';
 import {
   addressRanges,
   apiKey,
+  flag,
   integer,
   keyEncryptionKey,
   oneOf,
@@ -38,6 +39,8 @@ const POOL_MAX = 1000;
 const POOL_MIN = 3;
 // More hops than any chain of load balancers has.
 const PROXY_HOPS_MAX = 16;
+// Each takes some 60 MB when idle; a machine has fewer cores than this.
+const SANDBOX_HOSTS_MAX = 64;
 // Ten years: past every expiry a test could want to reach.
 const CLOCK_OFFSET_SECONDS_MAX = 315_360_000;
 
@@ -124,6 +127,30 @@ const VARIABLES = {
     name: 'SALLYPORT_EGRESS_CA_FILE',
     type: path,
     text: 'PEM certificates trusted for destinations besides the public ones',
+  },
+  ephemeralProxy: {
+    name: 'SALLYPORT_EPHEMERAL_PROXY',
+    type: flag,
+    fallback: 'false',
+    text: 'serve proxies whose destination comes with the request, in BT-PROXY-URL',
+  },
+  sandboxHosts: {
+    name: 'SANDBOX_HOSTS',
+    type: integer(0, SANDBOX_HOSTS_MAX, 'processes'),
+    shownFallback: 'half the cores, at least 1',
+    text: 'sandbox hosts for the code of reactors, besides two in reserve; 0: reactors are refused',
+  },
+  sandboxReuse: {
+    name: 'SALLYPORT_SANDBOX_REUSE',
+    type: oneOf('invocation', 'reactor'),
+    fallback: 'invocation',
+    text: 'what a context of customer code serves: one invocation, or all of a reactor version',
+  },
+  sandboxStrict: {
+    name: 'SALLYPORT_SANDBOX_STRICT',
+    type: flag,
+    fallback: 'false',
+    text: 'refuse to start when sandbox hosts cannot be cut off from the network',
   },
   testClockOffsetSeconds: {
     name: 'SALLYPORT_TEST_CLOCK_OFFSET',

@@ -51,6 +51,13 @@ export function oneOf<const T extends string>(...words: T[]): VariableType<T> {
   };
 }
 
+/** `true` or `false`, as it stands. */
+export const flag: VariableType<boolean> = {
+  expected: 'true or false',
+  parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  print: String,
+};
+
 /** A URL of one of the given schemes, e.g. `['redis:', 'rediss:']`. */
 export function url(...schemes: string[]): VariableType<string> {
   return {

@@ -8,6 +8,9 @@ import { answerErrors } from './error-response.ts';
 import { observeRequests } from './observe-requests.ts';
 import { addPermissionRoutes } from './permissions/permission-routes.ts';
 import { checkRequestLine, prepareAnswer, refuseUnmatched } from './prepare-answer.ts';
+import { addProxyRoutes } from './proxies/proxy-routes.ts';
+import { addReactorFormulaRoutes } from './reactor-formulas/reactor-formula-routes.ts';
+import { addReactorRoutes } from './reactors/reactor-routes.ts';
 import type { RequestState } from './request-state.ts';
 import { addTenantRoutes } from './tenants/tenant-routes.ts';
 
@@ -27,6 +30,9 @@ export function createApp(plane: ControlPlane): Koa<RequestState> {
   });
   addTenantRoutes(router, plane);
   addApplicationRoutes(router, plane);
+  addReactorFormulaRoutes(router, plane);
+  addReactorRoutes(router, plane);
+  addProxyRoutes(router, plane);
   addPermissionRoutes(router, plane);
   addOpenApiRoute(router, plane);
   app.use(router.routes());

@@ -5,23 +5,26 @@
 import { createServer } from 'node:http';
 import manifest from '../package.json' with { type: 'json' };
 import { createSealedEntries } from '../shared/config-entries/sealed-entries.ts';
-import { createDataKeys } from '../shared/crypto/data-keys.ts';
-import { type Installation, loadInstallation } from '../shared/crypto/installation.ts';
+import { createDataKeys, type DataKeys } from '../shared/crypto/data-keys.ts';
+import { loadInstallation } from '../shared/crypto/installation.ts';
 import type { KeyEncryption } from '../shared/crypto/local-key.ts';
+import type { AddressRange } from '../shared/egress/ip-address.ts';
 import { guardListener, LISTENER_OPTIONS } from '../shared/http/listener.ts';
 import { createHttpMetrics } from '../shared/observability/http-metrics.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import { createMetrics } from '../shared/observability/metrics.ts';
 import { isDatabaseUnavailable } from '../shared/postgres/database-error.ts';
-import { createPool, type Pool } from '../shared/postgres/pool.ts';
+import { createPool } from '../shared/postgres/pool.ts';
 import { closeServer, listen } from '../shared/process/listen.ts';
 import { checkReadiness } from '../shared/process/readiness.ts';
 import { retryUntilAvailable } from '../shared/process/retry-until-available.ts';
 import type { Plane } from '../shared/process/serve-plane.ts';
 import { createRedisStore } from '../shared/redis/redis-store.ts';
+import { createScriptChecker } from '../shared/sandbox/script-checker.ts';
 import { createApp } from './app.ts';
 import { createChangePublisher } from './config-changes/publish-change.ts';
 import { isMigrated } from './migrate.ts';
+import { createCodeChecks } from './scripts/code-checks.ts';
 import { startPurge } from './tenants/purge-deleted-tenants.ts';
 
 export interface ControlPlaneSettings {
@@ -30,6 +33,10 @@ export interface ControlPlaneSettings {
   kek: KeyEncryption;
   redisUrl: string | undefined;
   testClockOffsetSeconds: number | undefined;
+  /** Refuse code when the sandbox that checks it cannot be cut off from the network. */
+  sandboxStrict: boolean;
+  /** Ranges of the operator's own that proxies may lead to. */
+  egressAllow: readonly AddressRange[];
   /** 0 takes any free port. */
   port: number;
   /** Unset: every interface. */
@@ -52,11 +59,18 @@ export function createControlPlane(settings: ControlPlaneSettings, log: Logger):
 
   async function start(): Promise<number> {
     const installation = await retryUntilAvailable(() => loadInstallation(pool, settings.kek), log);
-    const redis = openRedis(settings.redisUrl, pool, installation, log);
+    const dataKeys = createDataKeys(pool, installation);
+    const redis = openRedis(settings.redisUrl, dataKeys, log);
     if (redis !== undefined) closers.push(async () => redis.store.close());
+    // Starts a sandbox host when there is code to check, and ends it when there was none for a while.
+    const scripts = createScriptChecker({ strict: settings.sandboxStrict });
+    closers.push(() => scripts.close());
     const app = createApp({
       pool,
       installation,
+      dataKeys,
+      codeChecks: createCodeChecks(scripts),
+      egressAllow: settings.egressAllow,
       publisher: createChangePublisher({ db: pool, redis, log }),
       log,
       http: createHttpMetrics(metrics, 'control'),
@@ -91,13 +105,12 @@ export function createControlPlane(settings: ControlPlaneSettings, log: Logger):
 
 function openRedis(
   url: string | undefined,
-  pool: Pool,
-  installation: Installation,
+  dataKeys: DataKeys,
   log: Logger,
 ):
   | { store: ReturnType<typeof createRedisStore>; entries: ReturnType<typeof createSealedEntries> }
   | undefined {
   if (url === undefined) return undefined;
   const store = createRedisStore(url, log);
-  return { store, entries: createSealedEntries(store, createDataKeys(pool, installation)) };
+  return { store, entries: createSealedEntries(store, dataKeys) };
 }

@@ -24,6 +24,8 @@ async function main(): Promise<void> {
       kek,
       redisUrl: environment.redisUrl,
       testClockOffsetSeconds: environment.testClockOffsetSeconds,
+      sandboxStrict: environment.sandboxStrict,
+      egressAllow: environment.egressAllow,
       port: environment.controlPlanePort,
       host: hasParent() ? '127.0.0.1' : undefined,
     },

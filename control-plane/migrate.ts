@@ -10,6 +10,8 @@ import { ADVISORY_LOCKS } from '../shared/postgres/advisory-locks.ts';
 import * as tenants from './migrations/0001-tenants.ts';
 import * as applications from './migrations/0002-applications.ts';
 import * as tokens from './migrations/0003-tokens.ts';
+import * as reactors from './migrations/0004-reactors.ts';
+import * as proxies from './migrations/0005-proxies.ts';
 
 interface Migration {
   name: string;
@@ -20,6 +22,8 @@ const MIGRATIONS: Migration[] = [
   { name: '0001-tenants', up: tenants.up },
   { name: '0002-applications', up: applications.up },
   { name: '0003-tokens', up: tokens.up },
+  { name: '0004-reactors', up: reactors.up },
+  { name: '0005-proxies', up: proxies.up },
 ];
 
 const SOURCE: Knex.MigrationSource<Migration> = {

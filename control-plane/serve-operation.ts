@@ -60,7 +60,7 @@ export function addOperation<O extends Operation>(
       caller,
       params: { id: readId(operation, ctx.params) },
       query: parseQuery(ctx.querystring),
-      body: validate?.(await readJsonBody(ctx)),
+      body: validate?.(await readJsonBody(ctx, operation.mediaType)),
     };
     const answer = await carry(request as OperationRequest<O>);
     ctx.status = status;

@@ -29,7 +29,11 @@ export function writeAnswer(
   if (res.headersSent || res.destroyed) return;
   const flat = ['bt-trace-id', context.traceId, ...COMMON_HEADERS];
   if (body !== undefined) {
-    flat.push('content-type', mediaType, 'content-length', String(Buffer.byteLength(body)));
+    // The answer's own content type goes before: few have one, fewer have any headers.
+    if (headers === undefined || !headers.includes('content-type')) {
+      flat.push('content-type', mediaType);
+    }
+    flat.push('content-length', String(Buffer.byteLength(body)));
   } else if (status !== 204) {
     flat.push('content-length', '0');
   }

@@ -1,6 +1,7 @@
 /**
- * One request on its way through the data plane: its accepted head, its body read once, and whether
- * the configuration it is judged by was confirmed to be current.
+ * One request on its way through the data plane: what a route sees of it, wherever it comes from, and
+ * whether the configuration it is judged by was confirmed to be current. Here it comes by HTTP; the
+ * calls of a running script are in reactors/script-exchange.ts.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConfigReading } from '../shared/config-entries/config-version.ts';
@@ -9,10 +10,14 @@ import { readBody } from '../shared/http/read-body.ts';
 import { JSON_DEPTH_MAX } from '../shared/json-scan.ts';
 import { parseJson } from '../shared/json-text.ts';
 import type { CachedApplication } from './config-cache/application-cache.ts';
+import type { Services } from './services.ts';
 import type { AcceptedRequest } from './strict-request.ts';
 import { StaleConfigError } from './version-gate.ts';
 
-/** What a route answers. `body` is JSON text; `headers` is a flat name, value list. */
+/**
+ * What a route answers. `headers` is a flat name, value list, names in lower case; `body` is JSON text
+ * unless a `content-type` among them says otherwise.
+ */
 export interface Answer {
   status: number;
   body?: string;
@@ -22,29 +27,50 @@ export interface Answer {
 /** The limit of depth is that of `data`, which lies one level down in its request. */
 const BODY_DEPTH_MAX = JSON_DEPTH_MAX + 1;
 
-export const UNAUTHORIZED_DETAIL = 'A missing or invalid BT-API-KEY was provided';
+/** What routes read of a request's head. */
+export type ExchangeHead = Pick<
+  AcceptedRequest,
+  'query' | 'contentType' | 'traceId' | 'idempotencyKey' | 'transactionId'
+>;
 
-export class Exchange {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly head: AcceptedRequest;
+/** The run of a script that a call comes out of. */
+export interface CallingRun {
+  /** 1 for a run that an HTTP request has started, 2 for one that such a run has started, … */
+  readonly depth: number;
+  /** On the monotonic clock of the machine: what the call starts must end by then. */
+  readonly ends_at_ms: number;
+}
+
+export abstract class Exchange {
+  readonly head: ExchangeHead;
   /** Decoded path parameters. */
   readonly params: Readonly<Record<string, string | undefined>>;
+  /** Absent for a request that came by HTTP. */
+  readonly callingRun: CallingRun | undefined;
   /** Whether Postgres said, after this request arrived, that its configuration is current. */
   confirmed = false;
   #body: Promise<unknown> | undefined;
 
   constructor(
-    req: IncomingMessage,
-    res: ServerResponse,
-    head: AcceptedRequest,
+    head: ExchangeHead,
     params: Readonly<Record<string, string | undefined>>,
+    callingRun?: CallingRun,
   ) {
-    this.req = req;
-    this.res = res;
     this.head = head;
     this.params = params;
+    this.callingRun = callingRun;
   }
+
+  /** Whose rights it has, as last known; `undefined` when nobody's. */
+  abstract findApplication(
+    services: Services,
+  ): CachedApplication | undefined | Promise<CachedApplication | undefined>;
+
+  /** Why it has nobody's rights. */
+  abstract unauthorized(): ApiError;
+
+  /** At most `limitBytes` of body; throws 413 above. */
+  protected abstract readBytes(limitBytes: number): Promise<Uint8Array> | Uint8Array;
 
   /** The JSON body of at most `limitBytes`; read and parsed once, also when a route runs again. */
   json(limitBytes: number): Promise<unknown> {
@@ -53,9 +79,7 @@ export class Exchange {
   }
 
   async #readJson(limitBytes: number): Promise<unknown> {
-    if (this.head.expectsContinue) this.res.writeContinue();
-    const { contentEncoding } = this.head;
-    return parseJson(await readBody(this.req, { limitBytes, contentEncoding }), BODY_DEPTH_MAX);
+    return parseJson(await this.readBytes(limitBytes), BODY_DEPTH_MAX);
   }
 
   /**
@@ -65,9 +89,42 @@ export class Exchange {
   confirm(application: CachedApplication, reading: ConfigReading): void {
     if (reading.config_version !== application.config_version) throw new StaleConfigError(reading);
     const { expires_at_ms } = application;
-    if (expires_at_ms !== null && expires_at_ms <= reading.now_ms) {
-      throw new ApiError('unauthorized', UNAUTHORIZED_DETAIL);
-    }
+    if (expires_at_ms !== null && expires_at_ms <= reading.now_ms) throw this.unauthorized();
     this.confirmed = true;
+  }
+}
+
+export class HttpExchange extends Exchange {
+  declare readonly head: AcceptedRequest;
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    head: AcceptedRequest,
+    params: Readonly<Record<string, string | undefined>>,
+  ) {
+    super(head, params);
+    this.#req = req;
+    this.#res = res;
+  }
+
+  /** Every wrong key gets the same answer. */
+  override findApplication({
+    applications,
+  }: Services): CachedApplication | undefined | Promise<CachedApplication | undefined> {
+    const { apiKey } = this.head;
+    if (apiKey === undefined) return undefined;
+    return applications.cached(apiKey) ?? applications.load(apiKey);
+  }
+
+  override unauthorized(): ApiError {
+    return new ApiError('unauthorized', 'A missing or invalid BT-API-KEY was provided');
+  }
+
+  protected override readBytes(limitBytes: number): Promise<Buffer> {
+    if (this.head.expectsContinue) this.#res.writeContinue();
+    return readBody(this.#req, { limitBytes, contentEncoding: this.head.contentEncoding });
   }
 }

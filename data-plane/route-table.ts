@@ -1,12 +1,14 @@
 /** The data plane's operations and what carries them out. Every other path goes to the control plane. */
 import findMyWay from 'find-my-way';
 import type { Operation } from '../shared/api/operation.ts';
+import * as reactors from '../shared/api/reactors.ts';
 import * as tokens from '../shared/api/tokens.ts';
 import { createToken } from './routes/create-token.ts';
 import { deleteToken } from './routes/delete-token.ts';
 import { detokenize } from './routes/detokenize.ts';
 import { getToken } from './routes/get-token.ts';
 import { listTokens } from './routes/list-tokens.ts';
+import { react } from './routes/react.ts';
 import { searchTokens } from './routes/search-tokens.ts';
 import { tokenize } from './routes/tokenize.ts';
 import { updateToken } from './routes/update-token.ts';
@@ -30,6 +32,7 @@ const ROUTES: RouteEntry[] = [
   { operation: tokens.searchTokens, route: searchTokens },
   { operation: tokens.tokenize, route: tokenize },
   { operation: tokens.detokenize, route: detokenize },
+  { operation: reactors.react, route: react },
 ];
 
 /** A token id of 400 characters, each at most 12 when percent-encoded. */

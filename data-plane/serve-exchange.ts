@@ -1,11 +1,11 @@
 /**
- * Key → application → route, and again when the configuration turns out to have changed: nothing a
+ * Caller → application → route, and again when the configuration turns out to have changed: nothing a
  * route decides stands before the version gate has confirmed it, refusals included.
  */
 import type { ConfigReading } from '../shared/config-entries/config-version.ts';
 import { ApiError } from '../shared/errors.ts';
 import type { CachedApplication } from './config-cache/application-cache.ts';
-import { type Answer, type Exchange, UNAUTHORIZED_DETAIL } from './exchange.ts';
+import type { Answer, Exchange } from './exchange.ts';
 import type { Services } from './services.ts';
 import { StaleConfigError } from './version-gate.ts';
 
@@ -18,25 +18,15 @@ export type Route = (
 /** A configuration that changes faster than a request can be decided is a fault, not a queue. */
 const ATTEMPTS_MAX = 8;
 
-/** Finds whose key it is. Every wrong key gets the same answer. */
-export async function authenticate(
-  exchange: Exchange,
-  { applications }: Services,
-): Promise<CachedApplication> {
-  const { apiKey } = exchange.head;
-  if (apiKey === undefined) throw unauthorized();
-  const application = applications.cached(apiKey) ?? (await applications.load(apiKey));
-  if (application === undefined) throw unauthorized();
-  return application;
-}
-
 /** Runs a route until it was decided on the tenant's current configuration. */
 export async function serveExchange(
   exchange: Exchange,
   route: Route,
   services: Services,
 ): Promise<Answer> {
-  let application = await authenticate(exchange, services);
+  const found = await exchange.findApplication(services);
+  if (found === undefined) throw exchange.unauthorized();
+  let application = found;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     let reading: ConfigReading;
     try {
@@ -56,12 +46,10 @@ export async function serveExchange(
       }
     }
     const refreshed = await services.applications.refresh(application, reading.config_version);
-    if (refreshed === undefined) throw unauthorized();
+    if (refreshed === undefined) throw exchange.unauthorized();
     application = refreshed;
   }
   throw new ApiError('unavailable', 'The configuration keeps changing; try again', {
     headers: { 'retry-after': '1' },
   });
 }
-
-const unauthorized = (): ApiError => new ApiError('unauthorized', UNAUTHORIZED_DETAIL);

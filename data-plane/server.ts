@@ -17,9 +17,12 @@ import {
   writeError,
   writePreflight,
 } from './answer.ts';
-import { Exchange } from './exchange.ts';
+import { HttpExchange } from './exchange.ts';
+import { proxyErrorAnswer } from './proxy/proxy-error.ts';
+import { isProxyPath, PROXY_PATH } from './proxy/read-request.ts';
 import type { Relay } from './relay.ts';
 import { createRouteTable, type RouteMatch } from './route-table.ts';
+import { proxy } from './routes/proxy.ts';
 import { serveExchange } from './serve-exchange.ts';
 import type { Services } from './services.ts';
 import { type AcceptedRequest, checkRequest, type RefusedRequest } from './strict-request.ts';
@@ -66,8 +69,9 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
       writePreflight(res, context);
     } else {
       const match = routes.find(head.method, head.path);
-      if (match === undefined) serveElsewhere(arrival, head, context);
-      else void answer(arrival, match, head, context);
+      if (match !== undefined) void answer(arrival, match, head, context);
+      else if (isProxyPath(head.path)) void forward(arrival, head, context);
+      else serveElsewhere(arrival, head, context);
     }
   }
 
@@ -75,7 +79,19 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
     context.close ||= refused.close;
     if (refused.close) condemn(arrival.req.socket);
     const headers = refused.code === 'method_not_allowed' ? { allow: ALLOW_HEADER } : {};
-    fail(arrival, new ApiError(refused.code, refused.detail, { headers }), 'refused', context);
+    const error = new ApiError(refused.code, refused.detail, { headers });
+    if (isProxyPath(arrival.req.url ?? '')) void failProxied(arrival, error, context);
+    else fail(arrival, error, 'refused', context);
+  }
+
+  async function failProxied(
+    arrival: Arrival,
+    error: ApiError,
+    context: ResponseContext,
+  ): Promise<void> {
+    if (context.close) await discardBody(arrival.req);
+    writeAnswer(arrival.res, proxyErrorAnswer(error), context);
+    measure(arrival, 'refused', error.status);
   }
 
   async function answer(
@@ -86,13 +102,23 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
   ): Promise<void> {
     const { req, res } = arrival;
     try {
-      const exchange = new Exchange(req, res, head, params);
+      const exchange = new HttpExchange(req, res, head, params);
       const result = await serveExchange(exchange, route, services);
       writeAnswer(res, result, context);
       measure(arrival, operation.path, result.status);
     } catch (error) {
       await fail(arrival, error, operation.path, context);
     }
+  }
+
+  async function forward(
+    arrival: Arrival,
+    head: AcceptedRequest,
+    context: ResponseContext,
+  ): Promise<void> {
+    const { req, res } = arrival;
+    await proxy({ req, res, head, context }, services, logFailure);
+    measure(arrival, PROXY_PATH, res.statusCode);
   }
 
   /** Another method of a path of ours is 405; other paths are the control plane's. */

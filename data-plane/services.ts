@@ -1,13 +1,22 @@
 /** What the routes of one worker work with. Built once, handed down as a parameter. */
 import type { DatabaseClock } from '../shared/clock.ts';
 import type { DataKeys } from '../shared/crypto/data-keys.ts';
+import type { AddressRange } from '../shared/egress/ip-address.ts';
 import type { Logger } from '../shared/observability/logger.ts';
+import type { ProxyMetrics } from '../shared/observability/proxy-metrics.ts';
+import type { ReactionMetrics } from '../shared/observability/reaction-metrics.ts';
 import type { TokenMetrics } from '../shared/observability/token-metrics.ts';
 import type { Pool } from '../shared/postgres/pool.ts';
+import type { ScriptFetch } from '../shared/sandbox/script-fetch.ts';
 import { type BatchReader, createBatchReader } from '../shared/tokens/batch-reader.ts';
 import { createTokenOpener, type TokenOpener } from '../shared/tokens/reveal.ts';
 import { createTokenWriter, type TokenWriter } from '../shared/tokens/token-writer.ts';
 import type { ApplicationCache } from './config-cache/application-cache.ts';
+import type { ProxyCache } from './config-cache/proxy-cache.ts';
+import type { ReactorCache } from './config-cache/reactor-cache.ts';
+import type { DestinationPools } from './proxy/pools.ts';
+import type { Sandbox } from './reactors/sandbox.ts';
+import type { ScriptCalls } from './reactors/script-calls.ts';
 import { createVersionGate, type VersionGate } from './version-gate.ts';
 
 export type TokenOperation =
@@ -29,6 +38,10 @@ export interface Services {
   readonly clock: DatabaseClock;
   readonly gate: VersionGate;
   readonly applications: ApplicationCache;
+  /** Absent in a data plane without a sandbox. */
+  readonly reactions?: ReactionServices;
+  /** Absent where nothing is forwarded. */
+  readonly proxying?: ProxyServices;
   readonly log: Logger;
   /** Counts finished token operations. */
   countTokens(operation: TokenOperation, count: number): void;
@@ -36,7 +49,39 @@ export interface Services {
   countHeldCvc(): void;
 }
 
-type Foundations = Pick<Services, 'pool' | 'dataKeys' | 'clock' | 'applications' | 'log'>;
+/** What it takes to run reactors. */
+export interface ReactionServices {
+  readonly reactors: ReactorCache;
+  readonly sandbox: Pick<Sandbox, 'run' | 'reuse'>;
+  /** What scripts may call out for. */
+  readonly scriptFetch: Pick<ScriptFetch, 'fetchFor'>;
+  readonly scriptCalls: ScriptCalls;
+  readonly metrics: Pick<ReactionMetrics, 'reactions' | 'duration' | 'inFlight'>;
+}
+
+/** What it takes to forward requests. */
+export interface ProxyServices {
+  readonly proxies: ProxyCache;
+  readonly pools: DestinationPools;
+  /** SALLYPORT_EGRESS_ALLOW: what BT-PROXY-URL may name besides public hosts. */
+  readonly egressAllow: readonly AddressRange[];
+  /** SALLYPORT_EPHEMERAL_PROXY: whether BT-PROXY-URL is served. */
+  readonly ephemeral: boolean;
+  readonly metrics: ProxyMetrics;
+}
+
+export interface ProxyingServices extends Services {
+  readonly proxying: ProxyServices;
+}
+
+export interface ReactingServices extends Services {
+  readonly reactions: ReactionServices;
+}
+
+type Foundations = Pick<
+  Services,
+  'pool' | 'dataKeys' | 'clock' | 'applications' | 'reactions' | 'proxying' | 'log'
+>;
 
 export function createServices(foundations: Foundations, metrics: TokenMetrics): Services {
   const { pool, dataKeys } = foundations;

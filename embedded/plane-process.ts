@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { Logger } from '../shared/observability/logger.ts';
+import type { Readiness } from '../shared/observability/metrics-server.ts';
 
 export type MetricsAsJson = MetricObjectWithValues<MetricValue<string>>[];
 
@@ -15,6 +16,7 @@ export interface PlaneReport {
   readonly metrics?: MetricsAsJson;
   readonly ready: boolean;
   readonly problems: readonly string[];
+  readonly sandbox?: Readiness['sandbox'];
 }
 
 export interface PlaneProcess {
@@ -41,9 +43,7 @@ export interface PlaneOptions {
   readonly onOutput?: ((text: string) => void) | undefined;
 }
 
-type Message =
-  | { type: 'ready'; port: number }
-  | ({ type: 'metrics'; id: number } & Required<PlaneReport>);
+type Message = { type: 'ready'; port: number } | ({ type: 'metrics'; id: number } & PlaneReport);
 
 /**
  * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 8 MiB keep a worker

@@ -88,7 +88,9 @@ function asOne(controlPlane: PlaneProcess, dataPlane: PlaneProcess): Planes {
       const answers = await reports();
       // The data plane serves without the control plane, and says so itself when it cannot.
       const problems = [...new Set(answers.flatMap((report) => report.problems))];
-      return { ready: answers.every((report) => report.ready), problems };
+      const sandbox = answers.find((report) => report.sandbox !== undefined)?.sandbox;
+      const ready = answers.every((report) => report.ready);
+      return { ready, problems, ...(sandbox === undefined ? {} : { sandbox }) };
     },
     stop: async () => {
       await dataPlane.stop();

@@ -1,6 +1,7 @@
 /**
  * API keys: `key_` + base58 (Bitcoin alphabet) of 32 random bytes followed by their CRC32, big-endian
  * (design section 6). Stored only as HMAC-SHA-256 under the installation's pepper, never in clear.
+ * Proxy keys: 22 base58 digits of 16 random bytes, looked up by such an HMAC too.
  */
 import { createHmac, type KeyObject, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -11,6 +12,11 @@ const TOTAL_BYTES = SECRET_BYTES + 4;
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 /** 36 bytes are at most 50 base58 digits; anything longer is refused before any arithmetic. */
 const MAX_DIGITS = 50;
+
+const PROXY_KEY_BYTES = 16;
+/** 16 bytes are at most 22 base58 digits. */
+const PROXY_KEY = /^[1-9A-HJ-NP-Za-km-z]{22}$/;
+const PROXY_KEY_DIGITS = 22;
 
 const DIGIT_VALUES = new Map([...ALPHABET].map((digit, value) => [digit, BigInt(value)]));
 
@@ -72,4 +78,20 @@ export function isWellFormedApiKey(key: string): boolean {
 /** What the key directory stores for `key`: 32 bytes, HMAC-SHA-256 under the pepper. */
 export function hashApiKey(key: string, pepper: KeyObject): Buffer {
   return createHmac('sha256', pepper).update(key).digest();
+}
+
+/** A new random proxy key of 128 bits. */
+export function generateProxyKey(): string {
+  // Leading ones are leading zeros: every key has the same length.
+  return encodeBase58(randomBytes(PROXY_KEY_BYTES)).padStart(PROXY_KEY_DIGITS, '1');
+}
+
+/** Whether `key` has the form of a proxy key: says nothing about it being known. */
+export function isWellFormedProxyKey(key: string): boolean {
+  return PROXY_KEY.test(key);
+}
+
+/** What the key directory stores for a proxy key: no API key ever has the same hash. */
+export function hashProxyKey(key: string, pepper: KeyObject): Buffer {
+  return createHmac('sha256', pepper).update('proxy\0').update(key).digest();
 }

@@ -35,23 +35,49 @@ const SIMPLE_ESCAPES = '"\\/bfnrt';
 /**
  * Checks a whole text and counts the members of all its objects.
  * Throws `bad_request` with line and column at the first thing that is not acceptable.
+ * More members are for texts that are passed on and never parsed.
  */
-export function scanJson(text: string, depthMax: number): number {
-  const scan = new JsonScan(text, depthMax);
+export function scanJson(text: string, depthMax: number, membersMax = JSON_MEMBERS_MAX): number {
+  const scan = new JsonScan(text, depthMax, membersMax);
   scan.document();
   return scan.members;
 }
+
+/**
+ * Checks a whole text that is passed on as it is: grammar and depth alone, since what a number or an
+ * escape means is for others to say. Tells where each text that is a value stands, quotes included;
+ * names of members are not told. Throws as `scanJson` does.
+ */
+export function scanPassedJson(
+  text: string,
+  depthMax: number,
+  onText: (start: number, end: number) => void = ignore,
+): void {
+  new JsonScan(text, depthMax, Number.POSITIVE_INFINITY, onText).document();
+}
+
+function ignore(): void {}
 
 class JsonScan {
   members = 0;
   readonly #text: string;
   readonly #depthMax: number;
+  readonly #membersMax: number;
+  /** Only for texts that are passed on. */
+  readonly #onText: ((start: number, end: number) => void) | undefined;
   #position = 0;
   #depth = 0;
 
-  constructor(text: string, depthMax: number) {
+  constructor(
+    text: string,
+    depthMax: number,
+    membersMax: number,
+    onText?: (start: number, end: number) => void,
+  ) {
     this.#text = text;
     this.#depthMax = depthMax;
+    this.#membersMax = membersMax;
+    this.#onText = onText;
   }
 
   document(): void {
@@ -62,11 +88,17 @@ class JsonScan {
 
   #value(): void {
     const first = this.#skipSpace();
-    if (first === QUOTE) this.#string();
+    if (first === QUOTE) this.#valueText();
     else if (first === OPEN_BRACE) this.#object();
     else if (first === OPEN_BRACKET) this.#array();
     else if (first === MINUS || (first >= ZERO && first <= NINE)) this.#number();
     else this.#word();
+  }
+
+  #valueText(): void {
+    const start = this.#position;
+    this.#string();
+    this.#onText?.(start, this.#position);
   }
 
   #object(): void {
@@ -81,8 +113,8 @@ class JsonScan {
   #member(): void {
     if (this.#skipSpace() !== QUOTE) this.#unexpected();
     this.members += 1;
-    if (this.members > JSON_MEMBERS_MAX) {
-      this.#refuse(`more than ${JSON_MEMBERS_MAX} object members`);
+    if (this.members > this.#membersMax) {
+      this.#refuse(`more than ${this.#membersMax} object members`);
     }
     this.#string();
     if (this.#skipSpace() !== COLON) this.#unexpected();
@@ -143,7 +175,7 @@ class JsonScan {
       return start + 2;
     }
     const unit = this.#hexUnit(start + 2);
-    if (unit < 0xd800 || unit > 0xdfff) return start + 6;
+    if (unit < 0xd800 || unit > 0xdfff || this.#onText !== undefined) return start + 6;
     // The decoded text holds no raw surrogate alone, so only another escape can complete the pair.
     if (unit < 0xdc00 && this.#text.startsWith('\\u', start + 6)) {
       const low = this.#hexUnit(start + 8);
@@ -183,7 +215,8 @@ class JsonScan {
       if (sign === '+' || sign === '-') this.#position += 1;
       this.#digits();
     }
-    if (!exact && !isExactNumber(text.slice(start, this.#position))) {
+    if (exact || this.#onText !== undefined) return;
+    if (!isExactNumber(text.slice(start, this.#position))) {
       this.#refuse('number that cannot be kept exactly (send it as a string)', start);
     }
   }

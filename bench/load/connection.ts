@@ -21,7 +21,8 @@ export interface Connection {
 
 const READ_BUFFER_BYTES = 64 * 1024;
 const HEAD_END = '\r\n\r\n';
-const LENGTH_NAME = 'content-length: ';
+/** As servers on Node write it, and as others do. */
+const LENGTH_NAMES = ['content-length: ', 'Content-Length: '];
 /** One answer in so many is parsed as JSON. */
 const PARSE_EVERY = 256;
 
@@ -77,9 +78,12 @@ export function openConnection(port: number, onAnswer: () => void): Promise<Conn
 }
 
 function lengthOf(answer: string, headEnd: number): number {
-  const at = answer.indexOf(LENGTH_NAME);
-  if (at === -1 || at > headEnd) throw new Error(`no content-length in:\n${answer}`);
-  return Number.parseInt(answer.slice(at + LENGTH_NAME.length, at + LENGTH_NAME.length + 10), 10);
+  for (const name of LENGTH_NAMES) {
+    const at = answer.indexOf(name);
+    if (at === -1 || at > headEnd) continue;
+    return Number.parseInt(answer.slice(at + name.length, at + name.length + 10), 10);
+  }
+  throw new Error(`no content-length in:\n${answer}`);
 }
 
 function check(expected: Exchange, answer: string, bodyStart: number, parse: boolean): void {

@@ -13,6 +13,9 @@ const TABLES = [
   'token_cvcs',
   'token_counts',
   'token_count_deltas',
+  'reactors',
+  'reactor_formulas',
+  'proxies',
 ] as const;
 
 /** Rows per statement: some 20 ms, far below the statement limit of 2 s. */

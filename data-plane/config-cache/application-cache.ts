@@ -1,19 +1,17 @@
-/**
- * API key → application with its compiled access, per process. An entry is good at one configuration
- * version of its tenant and is never trusted by itself: every use is confirmed through the version
- * gate, and `refresh` brings it to another version or drops it (design section 5).
- */
+/** Applications with their compiled access, per process: by API key, and by id for scripts. */
 import { type KeyObject, hash as oneShotHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { type Access, compileAccess } from '../../shared/access/access-rules.ts';
 import { hashApiKey, isWellFormedApiKey } from '../../shared/api-keys.ts';
-import type { ApplicationEntry } from '../../shared/config-entries/application-entry.ts';
-import type { ConfigChange } from '../../shared/config-entries/config-change.ts';
+import {
+  type ApplicationEntry,
+  loadApplicationById,
+} from '../../shared/config-entries/application-entry.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
-import { type ChangedNames, createChangeRecord } from './change-record.ts';
+import { type ChangedNames, type ChangeRecord, createChangeRecord } from './change-record.ts';
+import { createEntryCache, type EntryCache, type RefreshOutcome } from './entry-cache.ts';
 import type { EntrySource } from './entry-source.ts';
 
-/** Keys known to a process at once; an entry is some 2 KiB with a dozen rules. */
+/** Applications known to a process at once; an entry is some 2 KiB with a dozen rules. */
 const ENTRIES_MAX = 20_000;
 
 export interface CachedApplication extends Omit<ApplicationEntry, 'config_version'> {
@@ -21,120 +19,74 @@ export interface CachedApplication extends Omit<ApplicationEntry, 'config_versio
   readonly config_version: string;
   readonly access: Access;
   /** Where the cache finds it again. Not the key itself. */
-  readonly digest: string;
-  readonly keyHash: Buffer;
+  readonly slot: string;
+  /** By what it is read again: the hash of the key it was found by, else its id. */
+  readonly keyHash: Buffer | undefined;
 }
 
-export interface ApplicationCache {
+export interface ApplicationCache extends Pick<EntryCache<CachedApplication>, 'refresh' | 'warm'> {
   /** The application last known for a key, without a query. */
   cached(apiKey: string): CachedApplication | undefined;
   /** Reads the application of a key; `undefined` when the key is unknown. */
   load(apiKey: string): Promise<CachedApplication | undefined>;
-  /** The same application at the tenant's version `version`; `undefined` when its key is gone. */
-  refresh(
-    application: CachedApplication,
-    version: string | null,
-  ): Promise<CachedApplication | undefined>;
-  /** A change was announced: bring what is cached of that tenant up to date early. */
-  warm(change: ConfigChange): void;
+  /**
+   * An application by its id, cached or read; `undefined` when the tenant has none of that id. Like
+   * one found by its key it must be confirmed before it is used.
+   */
+  byId(tenantId: string, applicationId: string): Promise<CachedApplication | undefined>;
 }
 
 interface CacheOptions {
   db: Queryable;
+  /** Shared with other caches; a record of its own unless given. */
+  changesBetween?: ChangeRecord;
   source: EntrySource;
   pepper: KeyObject;
   /** Counts entries brought to another version, by what it took. */
-  onRefresh(outcome: 'unchanged' | 'reloaded' | 'gone'): void;
+  onRefresh(outcome: RefreshOutcome): void;
   onWarmFailure(error: unknown): void;
 }
 
 export function createApplicationCache(options: CacheOptions): ApplicationCache {
   const { db, source, pepper, onRefresh, onWarmFailure } = options;
-  const changesBetween = createChangeRecord(db);
-  const byTenant = new Map<string, Set<string>>();
-  const byDigest = new LRUCache<string, CachedApplication>({
-    max: ENTRIES_MAX,
-    onInsert: ({ tenant_id, digest }) => {
-      const digests = byTenant.get(tenant_id);
-      if (digests === undefined) byTenant.set(tenant_id, new Set([digest]));
-      else digests.add(digest);
-    },
-    dispose: ({ tenant_id }, digest, reason) => {
-      const digests = byTenant.get(tenant_id);
-      if (reason !== 'set') digests?.delete(digest);
-      if (digests?.size === 0) byTenant.delete(tenant_id);
-    },
+  const entries = createEntryCache<CachedApplication>({
+    entries_max: ENTRIES_MAX,
+    changesBetween: options.changesBetween ?? createChangeRecord(db),
+    reload: ({ tenant_id, application_id, slot, keyHash }) =>
+      keyHash === undefined ? readById(tenant_id, application_id, slot) : readByKey(keyHash, slot),
+    concerns,
+    ...{ onRefresh, onWarmFailure },
   });
-  const loading = new Map<string, Promise<CachedApplication | undefined>>();
 
-  async function fetchEntry(
-    digest: string,
-    keyHash: Buffer,
-  ): Promise<CachedApplication | undefined> {
+  async function readByKey(keyHash: Buffer, slot: string): Promise<CachedApplication | undefined> {
     const entry = await source(keyHash);
-    if (entry === undefined) return undefined;
-    const application = { ...entry, access: compileAccess(entry), digest, keyHash };
-    byDigest.set(digest, application);
-    return application;
+    return entry && { ...entry, access: compileAccess(entry), slot, keyHash };
   }
 
-  /** Requests of one key that miss together share one query. */
-  function loadOnce(
-    digest: string,
-    keyHash: Buffer,
-    version: string | undefined,
+  async function readById(
+    tenantId: string,
+    applicationId: string,
+    slot: string,
   ): Promise<CachedApplication | undefined> {
-    const slot = `${digest}/${version ?? ''}`;
-    let pending = loading.get(slot);
-    if (pending === undefined) {
-      pending = fetchEntry(digest, keyHash).finally(() => loading.delete(slot));
-      loading.set(slot, pending);
-    }
-    return pending;
-  }
-
-  async function refresh(
-    application: CachedApplication,
-    version: string | null,
-  ): Promise<CachedApplication | undefined> {
-    if (version === null) {
-      byDigest.delete(application.digest);
-      onRefresh('gone');
-      return undefined;
-    }
-    const { tenant_id, config_version, digest } = application;
-    const changed = await changesBetween(tenant_id, config_version, version);
-    const known = byDigest.peek(digest);
-    // Others have waited for the same change, and one of them was first.
-    if (known?.config_version === version) return known;
-    if (changed !== undefined && !concerns(changed, application)) {
-      // A new object: a request under way goes on with the version it was decided at.
-      const moved = { ...application, config_version: version };
-      if (known === application) byDigest.set(digest, moved);
-      onRefresh('unchanged');
-      return moved;
-    }
-    byDigest.delete(digest);
-    const reloaded = await loadOnce(digest, application.keyHash, version);
-    onRefresh(reloaded === undefined ? 'gone' : 'reloaded');
-    return reloaded;
+    const entry = (await loadApplicationById(db, tenantId, applicationId))?.entry;
+    return entry && { ...entry, access: compileAccess(entry), slot, keyHash: undefined };
   }
 
   return {
-    cached: (apiKey) => byDigest.get(digestOf(apiKey)),
+    cached: (apiKey) => entries.cached(digestOf(apiKey)),
     async load(apiKey) {
       if (!isWellFormedApiKey(apiKey)) return undefined;
-      return loadOnce(digestOf(apiKey), hashApiKey(apiKey, pepper), undefined);
+      const slot = digestOf(apiKey);
+      return entries.load(slot, () => readByKey(hashApiKey(apiKey, pepper), slot));
     },
-    refresh,
-    warm({ tenant_id, version }) {
-      for (const digest of byTenant.get(tenant_id) ?? []) {
-        const application = byDigest.peek(digest);
-        if (application !== undefined && application.config_version !== version) {
-          refresh(application, version).catch(onWarmFailure);
-        }
-      }
+    async byId(tenantId, applicationId) {
+      // No digest has a colon, so the two kinds of slots cannot meet.
+      const slot = `id:${tenantId}/${applicationId}`;
+      const known = entries.cached(slot);
+      return known ?? entries.load(slot, () => readById(tenantId, applicationId, slot));
     },
+    refresh: entries.refresh,
+    warm: entries.warm,
   };
 }
 

@@ -13,7 +13,11 @@ import { listen } from '../../shared/postgres/listen.ts';
 import type { Pool } from '../../shared/postgres/pool.ts';
 import { createRedisStore } from '../../shared/redis/redis-store.ts';
 import { type ApplicationCache, createApplicationCache } from './application-cache.ts';
+import { createChangeRecord } from './change-record.ts';
+import type { RefreshOutcome } from './entry-cache.ts';
 import { postgresSource, redisSource } from './entry-source.ts';
+import { createProxyCache, type ProxyCache } from './proxy-cache.ts';
+import { createReactorCache, type ReactorCache } from './reactor-cache.ts';
 
 interface ConfigCacheOptions {
   pool: Pool;
@@ -29,6 +33,8 @@ interface ConfigCacheOptions {
 
 export interface ConfigCache {
   applications: ApplicationCache;
+  reactors: ReactorCache;
+  proxies: ProxyCache;
   close(): Promise<void>;
 }
 
@@ -42,22 +48,30 @@ export function createConfigCache(options: ConfigCacheOptions): ConfigCache {
       : redisSource(pool, createSealedEntries(redis, dataKeys), fromPostgres, (outcome) =>
           metrics.redisLookups.inc({ outcome }),
         );
-  const applications = createApplicationCache({
+  const shared = {
     db: pool,
-    source,
-    pepper: installation.pepper,
-    onRefresh: (outcome) => metrics.gateReloads.inc({ outcome }),
-    onWarmFailure: (err) => log.debug({ err }, 'cache not warmed'),
-  });
+    changesBetween: createChangeRecord(pool),
+    onRefresh: (outcome: RefreshOutcome) => metrics.gateReloads.inc({ outcome }),
+    onWarmFailure: (err: unknown) => log.debug({ err }, 'cache not warmed'),
+  };
+  const { pepper } = installation;
+  const applications = createApplicationCache({ ...shared, source, pepper });
+  const reactors = createReactorCache(shared);
+  const proxies = createProxyCache({ ...shared, pepper });
   const onNotice = (text: string): void => {
     const change = parseNotice(text);
-    if (change !== undefined) applications.warm(change);
+    if (change === undefined) return;
+    applications.warm(change);
+    reactors.warm(change);
+    proxies.warm(change);
   };
   redis?.subscribe(NOTICE_CHANNEL, onNotice);
   const listener =
     redis === undefined ? listen(directUrl, NOTICE_CHANNEL, onNotice, log) : undefined;
   return {
     applications,
+    reactors,
+    proxies,
     async close() {
       redis?.close();
       await listener?.close();

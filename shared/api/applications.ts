@@ -31,7 +31,7 @@ const AccessRule = Type.Object(
 const Permissions = Type.Array(PermissionName, { maxItems: PERMISSIONS_MAX });
 const AccessRules = Type.Array(AccessRule, { maxItems: ACCESS_RULES_MAX });
 
-const Application = Type.Object(
+export const Application = Type.Object(
   {
     id: Uuid,
     tenant_id: Uuid,

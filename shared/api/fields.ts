@@ -8,9 +8,14 @@ import { type Static, type TSchema, Type } from 'typebox';
 export const NAME_LENGTH_MAX = 200;
 /** Longer than every documented form of a date; keeps a megabyte of digits from its parser. */
 const DATE_LENGTH_MAX = 100;
+/** A uuid with its four hyphens: the format alone lets `urn:uuid:` through, which no column takes. */
+const UUID_LENGTH = 36;
 
 /** Ids we assign are version 4; any UUID is accepted where one is asked for. */
 export const Uuid = Type.String({ format: 'uuid' });
+
+/** The id of something in a request body. */
+export const UuidInBody = Type.String({ format: 'uuid', maxLength: UUID_LENGTH });
 
 /** One line of text: no control characters, which Postgres or a terminal could not hold. */
 export const Name = Type.String({

@@ -3,6 +3,9 @@ import * as applications from './applications.ts';
 import { getOpenApi } from './openapi-operation.ts';
 import type { Operation } from './operation.ts';
 import { listPermissions } from './permissions.ts';
+import * as proxies from './proxies.ts';
+import * as formulas from './reactor-formulas.ts';
+import * as reactors from './reactors.ts';
 import * as tenants from './tenants.ts';
 import * as tokens from './tokens.ts';
 
@@ -15,6 +18,24 @@ export const OPERATIONS: readonly Operation[] = [
   tokens.searchTokens,
   tokens.tokenize,
   tokens.detokenize,
+  reactors.createReactor,
+  reactors.listReactors,
+  reactors.getReactor,
+  reactors.updateReactor,
+  reactors.patchReactor,
+  reactors.deleteReactor,
+  reactors.react,
+  formulas.createReactorFormula,
+  formulas.listReactorFormulas,
+  formulas.getReactorFormula,
+  formulas.updateReactorFormula,
+  formulas.deleteReactorFormula,
+  proxies.createProxy,
+  proxies.listProxies,
+  proxies.getProxy,
+  proxies.updateProxy,
+  proxies.patchProxy,
+  proxies.deleteProxy,
   applications.createApplication,
   applications.listApplications,
   applications.getApplicationByKey,

@@ -5,7 +5,7 @@
 
 /** Kinds of configuration that data planes cache. The id of `tenant` is the tenant's own. */
 export interface ChangedEntity {
-  kind: 'application' | 'tenant';
+  kind: 'application' | 'tenant' | 'reactor' | 'reactor_formula' | 'proxy';
   id: string;
 }
 

@@ -10,6 +10,8 @@ export interface Readiness {
   readonly ready: boolean;
   /** What is not ready, in words for an operator, e.g. `database`, `migrations`, `draining`. */
   readonly problems: readonly string[];
+  /** The sandbox hosts of a data plane: whether one could reach the network, and how many live. */
+  readonly sandbox?: { readonly network: 'none' | 'shared'; readonly hosts: number };
 }
 
 export interface MetricsServerOptions {

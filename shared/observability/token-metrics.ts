@@ -42,7 +42,7 @@ export function createTokenMetrics({ registry }: Pick<Metrics, 'registry'>): Tok
     }),
     gateReloads: new Counter({
       name: 'sallyport_gate_reloads_total',
-      help: 'Cached applications brought to another configuration version',
+      help: 'Cached applications and reactors brought to another configuration version',
       labelNames: ['outcome'],
       registers,
     }),

@@ -7,6 +7,8 @@ import type { Duplex } from 'node:stream';
 
 /** Larger than any frame either side builds (see protocol.ts), in bytes. */
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
+/** JSON that is parsed unseen: a whole console with every character escaped is half of it. */
+const HEADER_BYTES_MAX = 1024 * 1024;
 const LENGTH_BYTES = 4;
 const HEAD_BYTES = 2 * LENGTH_BYTES;
 
@@ -42,7 +44,8 @@ export class FrameReader {
       const head = this.#peek(HEAD_BYTES);
       const length = head.readUInt32BE(0);
       const headerBytes = head.readUInt32BE(LENGTH_BYTES);
-      if (length > FRAME_BYTES_MAX || headerBytes + LENGTH_BYTES > length) {
+      const tooLarge = length > FRAME_BYTES_MAX || headerBytes > HEADER_BYTES_MAX;
+      if (tooLarge || headerBytes + LENGTH_BYTES > length) {
         throw new RangeError('a frame of impossible length');
       }
       if (this.#bytes < LENGTH_BYTES + length) return;

@@ -11,8 +11,12 @@ import { join } from 'node:path';
 export const UNPRIVILEGED_ID = 65_533;
 const ROOT = join(import.meta.dirname, '../..');
 const PROBE_MS_MAX = 5_000;
-/** V8's own heap of the host's threads stays small; isolates have their own bound. */
+/**
+ * Young generations of 4 MiB halves, of isolates as of the host's own threads: with V8's default a fresh
+ * context costs 15 % more CPU, with 8 an isolate that is busy keeps 31 MiB instead of 24.
+ */
 const NODE_OPTIONS = [
+  '--max-semi-space-size=4',
   ...['--no-node-snapshot', '--permission', '--allow-addons', '--allow-worker'],
   ...['--disable-warning=SecurityWarning', '--disable-warning=ExperimentalWarning'],
 ];
@@ -62,13 +66,20 @@ export function networkOf(pid: number | 'self'): string | undefined {
   }
 }
 
-/** Program and arguments of a host with `thread_count` threads. */
-export function hostCommand(isolation: Isolation, thread_count: number): [string, string[]] {
+/** Program and arguments of a host with `thread_count` threads; `modules_folder`: see modules/. */
+export function hostCommand(
+  isolation: Isolation,
+  thread_count: number,
+  modules_folder: string,
+): [string, string[]] {
   const node = realpathSync(process.execPath);
-  const readable = [...READABLE, ALPINE_MARK].map((path) => `--allow-fs-read=${path}`);
+  const readable = [...READABLE, ALPINE_MARK, `${modules_folder}/`].map(
+    (path) => `--allow-fs-read=${path}`,
+  );
   const host = join(import.meta.dirname, 'host/host.ts');
   const identity = process.getuid?.() === 0 ? [String(UNPRIVILEGED_ID)] : [];
-  const program = [node, ...NODE_OPTIONS, ...readable, host, String(thread_count), ...identity];
+  const values = [String(thread_count), modules_folder, ...identity];
+  const program = [node, ...NODE_OPTIONS, ...readable, host, ...values];
   // The shell is there for `ulimit`: a core dump would hold arguments and results.
   return ['/bin/sh', ['-c', 'ulimit -c 0 && exec "$@"', 'sh', ...isolation.prefix, ...program]];
 }

@@ -7,7 +7,16 @@ import { readFileSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { type FrameStream, frameStream } from './frames.ts';
 import { hostCommand, type Isolation, networkOf } from './host-command.ts';
-import { monotonicNow, type ResultMessage, type RunMessage, SILENCE_MS_MAX } from './protocol.ts';
+import {
+  type AnswerMessage,
+  type CallMessage,
+  type CancelMessage,
+  type GatewayMessage,
+  monotonicNow,
+  type ResultMessage,
+  type RunMessage,
+  SILENCE_MS_MAX,
+} from './protocol.ts';
 import { readHostMessage } from './script-result.ts';
 
 /** How often memory and deadlines are looked at while a run is in the host (design section 8). */
@@ -21,13 +30,23 @@ const PAGE_BYTES = pageBytes();
 
 export type LossReason = 'deadline' | 'memory' | 'silence' | 'ended' | 'closed';
 
+export interface Suspects {
+  readonly ids: ReadonlySet<number>;
+  /** They were seen at it. Otherwise they are whoever was there, or only on the way there. */
+  readonly seen: boolean;
+}
+
 export interface HostOptions {
   readonly isolation: Isolation;
   readonly thread_count: number;
+  /** The bundled npm modules, see modules/. */
+  readonly modules_folder: string;
   readonly rss_bytes_max: number;
   readonly onResult: (result: ResultMessage, body: string) => void;
+  /** A run that is in this host calls out, or takes that back. */
+  readonly onCall: (message: CallMessage | CancelMessage, body: string) => void;
   /** `suspects`: the runs that can have caused it; never empty when any was in flight. */
-  readonly onLost: (reason: LossReason, suspects: ReadonlySet<number>) => void;
+  readonly onLost: (reason: LossReason, suspects: Suspects) => void;
 }
 
 export class HostProcess {
@@ -36,7 +55,7 @@ export class HostProcess {
   readonly exited: Promise<void>;
   readonly #options: HostOptions;
   readonly #child: ChildProcess;
-  readonly #stream: FrameStream<RunMessage>;
+  readonly #stream: FrameStream<GatewayMessage>;
   readonly #inFlight = new Map<number, RunMessage>();
   readonly #known = new Set<string>();
   readonly #poll: NodeJS.Timeout;
@@ -50,7 +69,11 @@ export class HostProcess {
 
   constructor(options: HostOptions) {
     this.#options = options;
-    const [program, argv] = hostCommand(options.isolation, options.thread_count);
+    const [program, argv] = hostCommand(
+      options.isolation,
+      options.thread_count,
+      options.modules_folder,
+    );
     this.#child = spawn(program, argv, {
       cwd: '/',
       env: {},
@@ -105,6 +128,11 @@ export class HostProcess {
     else this.#stream.send(run, request);
   }
 
+  /** Sends the answer of a call, unless its run has ended. */
+  answer(message: AnswerMessage, body: string): void {
+    if (this.#inFlight.has(message.id)) this.#stream.send(message, body);
+  }
+
   /** Ends the host at once. `onLost` follows when it is gone. */
   kill(reason: LossReason): void {
     this.#lost ??= reason;
@@ -117,7 +145,9 @@ export class HostProcess {
     this.#heard_at_ms = monotonicNow();
     if (message.kind === 'busy') this.#busy = message.ids;
     else if (message.kind === 'ready') this.#becomeReady(resolveReady);
-    else if (this.#inFlight.delete(message.id)) this.#options.onResult(message, body);
+    else if (message.kind === 'result') {
+      if (this.#inFlight.delete(message.id)) this.#options.onResult(message, body);
+    } else if (this.#inFlight.has(message.id)) this.#options.onCall(message, body);
   }
 
   #becomeReady(resolveReady: () => void): void {
@@ -168,7 +198,7 @@ export class HostProcess {
     const named = inside(reason === 'deadline' ? this.#overdue : this.#busy);
     const suspects = named.size > 0 ? named : new Set(this.#inFlight.keys());
     this.#inFlight.clear();
-    this.#options.onLost(reason, suspects);
+    this.#options.onLost(reason, { ids: suspects, seen: named.size > 0 || reason !== 'ended' });
   }
 }
 

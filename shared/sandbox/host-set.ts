@@ -11,9 +11,12 @@ const RESTART_MS_MAX = 5_000;
 
 export type Role = number | 'spare' | 'quarantine';
 
-export interface HostSetOptions extends Omit<HostOptions, 'onResult' | 'onLost'> {
+export interface HostSetOptions extends Omit<HostOptions, 'onResult' | 'onCall' | 'onLost'> {
   readonly slot_count: number;
+  /** Without: no spare and no quarantine host; a lost host is missing until another has started. */
+  readonly spares: boolean;
   readonly onResult: (host: HostProcess, ...of: Parameters<HostOptions['onResult']>) => void;
+  readonly onCall: (host: HostProcess, ...of: Parameters<HostOptions['onCall']>) => void;
   readonly onLost: (host: HostProcess, ...of: Parameters<HostOptions['onLost']>) => void;
 }
 
@@ -31,9 +34,8 @@ export class HostSet {
   /** Starts all hosts. Throws with the last words of one that does not start; none is left then. */
   async start(): Promise<void> {
     const slots = Array.from({ length: this.#options.slot_count }, (_item, slot) => slot);
-    const hosts = [...slots, 'spare' as const, 'quarantine' as const].map((role) =>
-      this.#spawn(role),
-    );
+    const beside = this.#options.spares ? (['spare', 'quarantine'] as const) : [];
+    const hosts = [...slots, ...beside].map((role) => this.#spawn(role));
     try {
       await Promise.all(hosts.map((host) => host.ready));
     } catch (error) {
@@ -63,11 +65,19 @@ export class HostSet {
   }
 
   #spawn(role: Role): HostProcess {
-    const { onResult, onLost, slot_count: _count, ...options } = this.#options;
+    const {
+      onResult,
+      onCall,
+      onLost,
+      slot_count: _count,
+      spares: _spares,
+      ...options
+    } = this.#options;
     let isReady = false;
     const host: HostProcess = new HostProcess({
       ...options,
       onResult: (result, body) => onResult(host, result, body),
+      onCall: (message, body) => onCall(host, message, body),
       onLost: (reason, suspects) => {
         this.#all.delete(host);
         if (!isReady) this.#failures += 1;
@@ -93,7 +103,8 @@ export class HostSet {
     this.#hosts.delete(role);
     if (this.#closed) return;
     const spare = this.#hosts.get('spare');
-    if (role === 'spare' || spare === undefined) return void this.#spawnLater(role);
+    // The spare is for tenants who are at no fault: a killer waits until its host has started.
+    if (typeof role !== 'number' || spare === undefined) return void this.#spawnLater(role);
     this.#hosts.set(role, spare);
     this.#hosts.delete('spare');
     void this.#spawnLater('spare');

@@ -19,12 +19,27 @@ export const REQUEST_BYTES_MAX = 11 * 1024 * 1024;
 export const SOURCE_BYTES_MAX = 1024 * 1024;
 /** Console text kept of one run; the rest is dropped, the script goes on. */
 export const CONSOLE_BYTES_MAX = 64 * 1024;
+/** Console lines kept of one run: each costs the gateway more than its text. */
+export const CONSOLE_LINES_MAX = 1_024;
 /** Timers of one run that wait at the same time. */
 export const TIMERS_MAX = 100;
+/** Calls out of one run: in all, and at the same time. More wait inside, or are refused. */
+export const FETCHES_MAX = 50;
+export const FETCHES_IN_FLIGHT_MAX = 10;
+export const BT_CALLS_MAX = 1_000;
+export const BT_CALLS_IN_FLIGHT_MAX = 32;
+/** JSON text of a call, UTF-8: a body of 5 MiB as base64 and what goes with it. */
+export const CALL_REQUEST_BYTES_MAX = 8 * 1024 * 1024;
+/** JSON text of an answer, UTF-8: a body of 10 MiB as base64 and what goes with it. */
+export const CALL_ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 /** An error message of a script; longer ones carry data more often than meaning. */
 export const MESSAGE_CHARACTERS_MAX = 1024;
 /** Entries of a normalised `errors` object, and of each of its lists. */
 export const ERROR_ENTRIES_MAX = 100;
+/** JSON text of an error, without the body of a custom response; the gateway parses it. */
+export const ERROR_CHARACTERS_MAX = 1024 * 1024;
+/** Headers of a custom response. */
+export const CUSTOM_HEADERS_MAX = 100;
 /** How long a run may keep its thread busy before its host reports it as one to suspect. */
 export const BUSY_REPORT_MS = 10;
 
@@ -40,6 +55,17 @@ export function monotonicNow(): number {
 /** What a run is for: `check` only compiles and loads the script, as when a reactor is saved. */
 export type RunPurpose = 'invoke' | 'check';
 
+/** What a run may call out for. */
+export type ServiceName = 'fetch' | 'bt';
+
+/** Per service: calls of one run in all, and at the same time. */
+export const CALL_LIMITS: Readonly<
+  Record<ServiceName, { readonly calls_max: number; readonly in_flight_max: number }>
+> = {
+  fetch: { calls_max: FETCHES_MAX, in_flight_max: FETCHES_IN_FLIGHT_MAX },
+  bt: { calls_max: BT_CALLS_MAX, in_flight_max: BT_CALLS_IN_FLIGHT_MAX },
+};
+
 /** Gateway → host. The body is `source` (only when the host has not got it) followed by the request. */
 export interface RunMessage {
   readonly kind: 'run';
@@ -50,11 +76,18 @@ export interface RunMessage {
   readonly purpose: RunPurpose;
   /** On the monotonic clock of the machine, see `monotonicNow`. */
   readonly ends_at_ms: number;
+  /** What this run may call out for. */
+  readonly services: readonly ServiceName[];
+  /** Whether the context may be one of an earlier run of this script, and is kept for the next. */
+  readonly reuse: boolean;
   /** UTF-16 length of the source at the head of the body; 0 when it was sent before. */
   readonly source_length: number;
 }
 
-/** How a run ended inside. `body` of the frame: JSON text of the value or of the error. */
+/**
+ * How a run ended inside. `body` of the frame: JSON text of the value or of the error; after that of a
+ * CustomHttpResponseError a line feed and the JSON text of its body, which the gateway never parses.
+ */
 export type Ending =
   | 'ok'
   | 'error'
@@ -89,7 +122,32 @@ export interface BusyMessage {
   readonly ids: readonly number[];
 }
 
-export type HostMessage = ResultMessage | ReadyMessage | BusyMessage;
+/** Host → gateway: a run asks for something. Body: the request's JSON text. */
+export interface CallMessage {
+  readonly kind: 'call';
+  readonly id: number;
+  /** Counts the calls of a run from 1. */
+  readonly call: number;
+  readonly service: ServiceName;
+}
+
+/** Host → gateway: nobody waits for that answer any more. */
+export interface CancelMessage {
+  readonly kind: 'cancel';
+  readonly id: number;
+  readonly call: number;
+}
+
+/** Gateway → host. Body: JSON text of the answer, or of `{message, code?}` when `ok` is false. */
+export interface AnswerMessage {
+  readonly kind: 'answer';
+  readonly id: number;
+  readonly call: number;
+  readonly ok: boolean;
+}
+
+export type HostMessage = ResultMessage | ReadyMessage | BusyMessage | CallMessage | CancelMessage;
+export type GatewayMessage = RunMessage | AnswerMessage;
 
 /** A thrown error in the form of the reactor errors (facts 2.4). */
 export interface ScriptError {
@@ -119,6 +177,8 @@ export type ScriptResult =
   | { readonly kind: 'result_too_large' }
   /** The script ended the process that ran it. */
   | { readonly kind: 'crashed' }
+  /** Its process was lost, by no proven fault of its own, and it had called out: never run twice. */
+  | { readonly kind: 'interrupted' }
   /** Not started: the tenant is over its share (429), or the machine is full (503). */
   | { readonly kind: 'busy'; readonly scope: 'tenant' | 'machine' };
 

@@ -1,13 +1,19 @@
 /**
  * Where scripts run that ended a host, or may have: one at a time, so that what happens there is known
- * to be theirs. A script leaves after it has behaved; a suspect that ends well was never at fault.
+ * to be theirs. A script leaves after it has behaved; a suspect that ends well was never at fault. A
+ * tenant whose scripts end one host after the other is here as a whole until they do not.
  */
 import { LRUCache } from 'lru-cache';
+import { monotonicNow } from './protocol.ts';
 
 /** Good runs in a row after which a script is trusted with neighbours again. */
 const GOOD_RUNS = 20;
 /** Scripts remembered; the oldest offence is forgotten first. */
 const SCRIPTS_MAX = 10_000;
+/** Hosts that the scripts of a tenant may end within a while before none of them has neighbours. */
+const TENANT_OFFENCES_MAX = 3;
+const TENANT_WHILE_MS = 60_000;
+const TENANTS_MAX = 10_000;
 /** Runs of one tenant that wait here: they are served one by one. */
 const WAITING_PER_TENANT_MAX = 8;
 const WAITING_MAX = 128;
@@ -19,22 +25,37 @@ export interface QuarantinedRun {
 
 export class Quarantine<Run extends QuarantinedRun> {
   readonly #goodRunsLeft = new LRUCache<string, number>({ max: SCRIPTS_MAX });
+  /** Tenant → when its scripts ended hosts, the last few times. */
+  readonly #offences = new LRUCache<string, readonly number[]>({ max: TENANTS_MAX });
   readonly #start: (run: Run) => void;
+  readonly #now: () => number;
   #waiting: Run[] = [];
   #current: Run | undefined;
 
-  /** `start`: sends the run to the quarantine host; `leave` must follow. */
-  constructor(start: (run: Run) => void) {
+  /** `start`: sends the run to the quarantine host; `leave` must follow. `now`: in milliseconds. */
+  constructor(start: (run: Run) => void, now = monotonicNow) {
     this.#start = start;
+    this.#now = now;
   }
 
-  /** Whether runs of this script belong here. */
-  holds(script_key: string): boolean {
-    return this.#goodRunsLeft.has(script_key);
+  /** Whether this run belongs here. `isDear`: the next lost host could not be replaced at once. */
+  holds({ script_key, tenant_id }: QuarantinedRun, isDear: boolean): boolean {
+    if (this.#goodRunsLeft.has(script_key)) return true;
+    const since = this.#now() - TENANT_WHILE_MS;
+    const recent = (this.#offences.get(tenant_id) ?? []).filter((at_ms) => at_ms > since);
+    return recent.length >= (isDear ? 1 : TENANT_OFFENCES_MAX);
   }
 
-  /** The script has ended a host. */
-  convict(script_key: string): void {
+  /** The script has ended a host, for certain. */
+  convict(run: QuarantinedRun): void {
+    this.suspect(run);
+    const before = this.#offences.get(run.tenant_id) ?? [];
+    const offences = [...before, this.#now()].slice(-TENANT_OFFENCES_MAX);
+    this.#offences.set(run.tenant_id, offences);
+  }
+
+  /** The script may have ended a host: its fault alone, until it has behaved. */
+  suspect({ script_key }: QuarantinedRun): void {
     this.#goodRunsLeft.set(script_key, GOOD_RUNS);
   }
 
@@ -45,6 +66,11 @@ export class Quarantine<Run extends QuarantinedRun> {
     this.#waiting.push(run);
     this.#next();
     return true;
+  }
+
+  /** Whether it is the one that runs here now, with nobody beside it. */
+  isCurrent(run: Run): boolean {
+    return this.#current === run;
   }
 
   /** The run has ended. `good`: without harm to the host. */

@@ -3,10 +3,15 @@
  * sandbox: it is checked field by field, and what does not fit is a runtime error of the script.
  */
 import {
+  CONSOLE_LINES_MAX,
   type ConsoleLine,
+  CUSTOM_HEADERS_MAX,
   type Ending,
+  ERROR_CHARACTERS_MAX,
   ERROR_ENTRIES_MAX,
   type HostMessage,
+  MESSAGE_CHARACTERS_MAX,
+  RESULT_BYTES_MAX,
   type ScriptError,
   type ScriptResult,
 } from './protocol.ts';
@@ -25,6 +30,9 @@ const ERROR_CLASSES: Readonly<Record<string, readonly [number, string]>> = {
 };
 const RUNTIME_ERROR = [500, 'Reactor Runtime Error'] as const;
 
+/** Of the texts that are parsed here; far above what is kept, 10 ms to parse. */
+const MEMBERS_MAX = 10_000;
+
 const STATUS_MIN = 100;
 const STATUS_MAX = 599;
 /** RFC 9110 sections 5.1 and 5.5: a token; no control characters. */
@@ -40,6 +48,7 @@ export function runtimeError(message: string): ScriptResult {
 
 /** The result of a run that ended inside with `ending` and the text `body`. */
 export function readResult(ending: Ending, body: string): ScriptResult {
+  if (body.length > RESULT_BYTES_MAX) return { kind: 'result_too_large' };
   switch (ending) {
     case 'ok':
       return { kind: 'ok', value: body };
@@ -60,17 +69,23 @@ export function readResult(ending: Ending, body: string): ScriptResult {
       };
     }
     case 'error':
-      return readError(recordOf(parsed(body)));
+      return readError(body);
   }
 }
 
 /** A frame's header as a message, or `undefined` when it is none. */
 export function readHostMessage(header: unknown): HostMessage | undefined {
-  const { kind, id, ids, ending, console } = recordOf(header);
+  const { kind, id, ids, ending, console, call, service } = recordOf(header);
   if (kind === 'ready') return { kind };
   if (kind === 'busy' && Array.isArray(ids)) return { kind, ids: ids.filter(Number.isInteger) };
-  if (kind !== 'result' || typeof id !== 'number' || !isEnding(ending)) return undefined;
-  return { kind, id, ending, console: Array.isArray(console) ? console.filter(isConsoleLine) : [] };
+  if (typeof id !== 'number') return undefined;
+  if ((kind === 'call' || kind === 'cancel') && isCallNumber(call)) {
+    if (kind === 'cancel') return { kind, id, call };
+    return service === 'fetch' || service === 'bt' ? { kind, id, call, service } : undefined;
+  }
+  if (kind !== 'result' || !isEnding(ending)) return undefined;
+  const lines = Array.isArray(console) ? console.slice(0, CONSOLE_LINES_MAX) : [];
+  return { kind, id, ending, console: lines.filter(isConsoleLine) };
 }
 
 const ENDINGS: Record<Ending | 'unknown_script', true> = {
@@ -82,14 +97,25 @@ function isEnding(value: unknown): value is Ending | 'unknown_script' {
   return typeof value === 'string' && Object.hasOwn(ENDINGS, value);
 }
 
+function isCallNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
 function isConsoleLine(value: unknown): value is ConsoleLine {
   const { level, text } = recordOf(value);
   return typeof level === 'string' && typeof text === 'string';
 }
 
-function readError(thrown: Record<string, unknown>): ScriptResult {
+/** `text`: see `Ending`. */
+function readError(text: string): ScriptResult {
+  const headEnd = text.indexOf('\n');
+  const head = parsed(headEnd < 0 ? text : text.slice(0, headEnd));
+  if (head === undefined) return runtimeError('The error could not be read.');
+  const thrown = recordOf(head);
   const name = stringOf(thrown.name);
-  if (name === 'CustomHttpResponseError') return readCustomResponse(thrown);
+  if (name === 'CustomHttpResponseError') {
+    return readCustomResponse(thrown, headEnd < 0 ? undefined : text.slice(headEnd + 1));
+  }
   const known = Object.hasOwn(ERROR_CLASSES, name) ? ERROR_CLASSES[name] : undefined;
   const [status, detail] = known ?? RUNTIME_ERROR;
   const error: ScriptError = {
@@ -104,13 +130,19 @@ function readErrors(errors: unknown): Record<string, string[]> {
   const entries = Object.entries(recordOf(errors)).slice(0, ERROR_ENTRIES_MAX);
   return Object.fromEntries(
     entries.map(([name, list]) => [
-      name,
-      (Array.isArray(list) ? list : []).filter((message) => typeof message === 'string'),
+      name.slice(0, MESSAGE_CHARACTERS_MAX),
+      (Array.isArray(list) ? list : [])
+        .slice(0, ERROR_ENTRIES_MAX)
+        .filter((message) => typeof message === 'string')
+        .map((message) => message.slice(0, MESSAGE_CHARACTERS_MAX)),
     ]),
   );
 }
 
-function readCustomResponse({ status, headers, body }: Record<string, unknown>): ScriptResult {
+function readCustomResponse(
+  { status, headers }: Record<string, unknown>,
+  body: string | undefined,
+): ScriptResult {
   if (typeof status !== 'number' || !Number.isInteger(status)) {
     return runtimeError('The status of a CustomHttpResponseError must be an integer.');
   }
@@ -118,21 +150,27 @@ function readCustomResponse({ status, headers, body }: Record<string, unknown>):
     return runtimeError('The status of a CustomHttpResponseError must be 100 to 599.');
   }
   const read: Record<string, string> = {};
-  for (const [name, value] of Object.entries(recordOf(headers))) {
+  const given = Object.entries(recordOf(headers));
+  if (given.length > CUSTOM_HEADERS_MAX) return invalidHeader();
+  for (const [name, value] of given) {
     if (value === null || typeof value === 'object') return invalidHeader();
     const text = String(value);
     if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(text)) return invalidHeader();
     Object.defineProperty(read, name, { value: text, enumerable: true });
   }
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  return { kind: 'custom_response', status, headers: read, body: text };
+  return { kind: 'custom_response', status, headers: read, body };
 }
 
 function invalidHeader(): ScriptResult {
   return runtimeError('A header of a CustomHttpResponseError is not valid.');
 }
 
+/** `undefined` when it is no JSON, or more of it than an end of a run can be. */
 function parsed(text: string): unknown {
+  // Prototypes inside may have been changed, so that no bound of the prelude holds.
+  if (text.length > ERROR_CHARACTERS_MAX || text.split('":', MEMBERS_MAX).length >= MEMBERS_MAX) {
+    return undefined;
+  }
   try {
     return JSON.parse(text);
   } catch {

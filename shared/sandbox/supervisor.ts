@@ -1,54 +1,63 @@
 /**
  * Runs customer scripts in sandbox hosts and answers how they ended. Customer code never comes closer
  * to this process than a pipe. A host that is lost costs its culprit the run; everybody else's run is
- * started again elsewhere, which is safe as long as nothing in a host can act on the outside.
+ * started again elsewhere, unless it has called out: what acted on the outside never runs twice.
  */
 import { findIsolation } from './host-command.ts';
-import type { HostProcess, LossReason } from './host-process.ts';
+import type { HostProcess, LossReason, Suspects } from './host-process.ts';
 import { HostSet } from './host-set.ts';
+import { ensureModuleBundles } from './modules/ensure-module-bundles.ts';
 import { placeTenant } from './placement.ts';
 import {
-  DEADLINE_MS_DEFAULT,
-  DEADLINE_MS_MAX,
+  type CallMessage,
+  type CancelMessage,
   monotonicNow,
-  REQUEST_BYTES_MAX,
   type ResultMessage,
   type RunMessage,
   type RunPurpose,
   type ScriptResult,
   type ScriptRun,
-  SOURCE_BYTES_MAX,
 } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
-import { readResult, runtimeError } from './script-result.ts';
-import { TenantShares } from './tenant-shares.ts';
+import { RunCalls } from './run-calls.ts';
+import {
+  endOf,
+  requestBytes,
+  requestText,
+  type ScriptRequest,
+  serviceNames,
+  whyRefused,
+} from './script-request.ts';
+import { readResult } from './script-result.ts';
+import { type ShareLimits, TenantShares } from './tenant-shares.ts';
 
-export interface SupervisorOptions {
-  /** Hosts that tenants are placed on; a spare and a quarantine host come on top. */
+/** Limits that are absent are the usual ones. */
+export interface SupervisorOptions extends Partial<ShareLimits> {
+  /** Hosts that tenants are placed on. */
   readonly host_count: number;
+  /** A spare and a quarantine host on top (default). Without, a lost host is just started again. */
+  readonly spares?: boolean;
   /** Threads of each host: tenants that can compute there at the same time. */
   readonly thread_count?: number;
   /** A host above this is killed. Covers the isolates of all its threads. */
   readonly rss_bytes_max?: number;
-  /** Runs of one tenant at the same time, and waiting; of all tenants together. */
-  readonly tenant_running_max?: number;
-  readonly tenant_waiting_max?: number;
-  readonly machine_max?: number;
+  /** Where bundled npm modules are kept, as below DATA_DIR. Default: beside the installed packages. */
+  readonly modules_folder?: string;
   /** Refuse to start when hosts cannot be cut off from the network. */
   readonly strict: boolean;
+  /** A host ended other than by `close`. */
+  readonly onHostLost?: (reason: LossReason) => void;
 }
 
-export interface ScriptRequest {
-  readonly tenant_id: string;
-  /** Changes with the source: a version is compiled once. */
-  readonly script_version: string;
-  readonly source: string;
-  /** JSON texts; absent ones are null inside. */
-  readonly args?: string;
-  readonly configuration?: string;
-  /** 1 to DEADLINE_MS_MAX, from now, waiting included. */
-  readonly deadline_ms?: number;
+export interface SandboxStatus {
+  /** `none` only when every host was seen in a network namespace of its own. */
+  readonly network: 'none' | 'shared';
+  /** Of all hosts, ready or not. */
+  readonly pids: readonly number[];
+  readonly ready_count: number;
 }
+
+export type { ScriptRequest } from './script-request.ts';
 
 interface PendingRun {
   readonly message: RunMessage;
@@ -56,32 +65,39 @@ interface PendingRun {
   readonly script_key: string;
   readonly source: string;
   readonly request: string;
-  readonly settle: (run: ScriptRun) => void;
+  readonly calls: RunCalls;
+  settle: (run: ScriptRun) => void;
   host: HostProcess | undefined;
+  /** It waits for an answer from outside. */
+  parked: boolean;
   losses: number;
 }
 
 const THREAD_COUNT_DEFAULT = 4;
 /** Room for the idle isolates of all threads and for one that runs into its own bound on each. */
 const RSS_BYTES_MAX_DEFAULT = 1024 * 1024 * 1024;
-const TENANT_RUNNING_MAX = 16;
-const TENANT_WAITING_MAX = 64;
-const MACHINE_MAX = 1024;
 /** Ends that do not speak for a script: what it did to its host, or that it never ran. */
-const NOT_GOOD: readonly ScriptResult['kind'][] = ['crashed', 'memory', 'timeout', 'busy'];
+const NOT_GOOD: readonly ScriptResult['kind'][] = [
+  ...(['crashed', 'interrupted', 'memory', 'timeout', 'busy'] as const),
+];
 /** Lost hosts that a run may survive as a bystander. */
 const LOSSES_MAX = 3;
+const NO_SERVICES = {};
 
 export class Supervisor {
   readonly #hosts: HostSet;
   readonly #shares: TenantShares;
   readonly #quarantine: Quarantine<PendingRun>;
   readonly #pending = new Map<number, PendingRun>();
+  readonly #thread_count: number;
+  readonly #spares: boolean;
   #lastId = 0;
 
-  private constructor(hosts: HostSet, shares: TenantShares) {
+  private constructor(hosts: HostSet, options: SupervisorOptions) {
     this.#hosts = hosts;
-    this.#shares = shares;
+    this.#thread_count = options.thread_count ?? THREAD_COUNT_DEFAULT;
+    this.#spares = options.spares ?? true;
+    this.#shares = new TenantShares(options);
     this.#quarantine = new Quarantine((run) => this.#send(run, this.#hosts.at('quarantine')));
   }
 
@@ -93,18 +109,19 @@ export class Supervisor {
     }
     const hosts: HostSet = new HostSet({
       isolation,
+      modules_folder: await ensureModuleBundles(options.modules_folder),
       slot_count: options.host_count,
+      spares: options.spares ?? true,
       thread_count: options.thread_count ?? THREAD_COUNT_DEFAULT,
       rss_bytes_max: options.rss_bytes_max ?? RSS_BYTES_MAX_DEFAULT,
       onResult: (host, result, body) => supervisor.#takeResult(host, result, body),
-      onLost: (host, reason, suspects) => supervisor.#takeLoss(host, reason, suspects),
+      onCall: (host, message, body) => supervisor.#takeCall(host, message, body),
+      onLost: (host, reason, suspects) => {
+        if (reason !== 'closed') options.onHostLost?.(reason);
+        supervisor.#takeLoss(host, reason, suspects);
+      },
     });
-    const shares = new TenantShares({
-      tenant_running_max: options.tenant_running_max ?? TENANT_RUNNING_MAX,
-      tenant_waiting_max: options.tenant_waiting_max ?? TENANT_WAITING_MAX,
-      machine_max: options.machine_max ?? MACHINE_MAX,
-    });
-    const supervisor = new Supervisor(hosts, shares);
+    const supervisor = new Supervisor(hosts, options);
     await hosts.start();
     const network = supervisor.status().network;
     if (options.strict && network !== 'none') {
@@ -114,7 +131,7 @@ export class Supervisor {
     return supervisor;
   }
 
-  /** Calls the script's function with `{args, configuration, bt: null}`. Never rejects. */
+  /** Calls the script's function with `{args, configuration, bt}`. Never rejects. */
   run(request: ScriptRequest): Promise<ScriptRun> {
     return this.#admit(request, 'invoke');
   }
@@ -124,13 +141,13 @@ export class Supervisor {
     return this.#admit(request, 'check');
   }
 
-  /** `network: 'none'` only when every host was seen in a network namespace of its own. */
-  status(): { readonly network: 'none' | 'shared'; readonly pids: readonly number[] } {
+  status(): SandboxStatus {
     const processes = this.#hosts.processes;
     const cutOff = processes.every(({ network, isReady }) => !isReady || network === 'none');
     return {
       network: cutOff ? 'none' : 'shared',
       pids: processes.flatMap(({ pid }) => (pid === undefined ? [] : [pid])),
+      ready_count: processes.filter(({ isReady }) => isReady).length,
     };
   }
 
@@ -142,36 +159,54 @@ export class Supervisor {
   async #admit(request: ScriptRequest, purpose: RunPurpose): Promise<ScriptRun> {
     const refused = whyRefused(request);
     if (refused !== undefined) return { result: refused, console: [] };
-    const deadline_ms = Math.min(request.deadline_ms ?? DEADLINE_MS_DEFAULT, DEADLINE_MS_MAX);
-    const ends_at_ms = monotonicNow() + deadline_ms;
-    const admitted = this.#shares.acquire(request.tenant_id);
+    const { tenant_id } = request;
+    const ends_at_ms = endOf(request);
+    const bytes = requestBytes(request);
+    const admitted = this.#shares.acquire(tenant_id, request.nested, bytes);
     if (typeof admitted === 'string') return busy(admitted);
     await admitted;
+    const run = this.#pendingRun(request, purpose, ends_at_ms);
     try {
-      return await this.#start(request, purpose, ends_at_ms);
+      if (monotonicNow() >= ends_at_ms) return busy('tenant');
+      return await new Promise((settle) => {
+        run.settle = settle;
+        this.#pending.set(run.message.id, run);
+        this.#place(run);
+      });
     } finally {
-      this.#shares.release(request.tenant_id);
+      this.#shares.release(tenant_id, run.parked, bytes);
     }
   }
 
-  #start(request: ScriptRequest, purpose: RunPurpose, ends_at_ms: number): Promise<ScriptRun> {
-    if (monotonicNow() >= ends_at_ms) return Promise.resolve(busy('tenant'));
-    const { tenant_id, source } = request;
+  #pendingRun(request: ScriptRequest, purpose: RunPurpose, ends_at_ms: number): PendingRun {
+    const { tenant_id, source, services = NO_SERVICES, reuse = false } = request;
     const script_key = `${tenant_id}/${request.script_version}`;
     const id = ++this.#lastId;
-    return new Promise((settle) => {
-      const run: PendingRun = {
-        message: { kind: 'run', id, script_key, tenant_id, purpose, ends_at_ms, source_length: 0 },
-        ...{ tenant_id, script_key, source, request: requestText(request) },
-        ...{ settle, host: undefined, losses: 0 },
-      };
-      this.#pending.set(id, run);
-      this.#place(run);
-    });
+    const run: PendingRun = {
+      message: {
+        ...{ kind: 'run', id, script_key, tenant_id, purpose, ends_at_ms, source_length: 0 },
+        ...{ reuse, services: serviceNames(services) },
+      },
+      ...{ tenant_id, script_key, source, request: requestText(request) },
+      calls: new RunCalls({
+        ...{ id, services },
+        answer: (message, body) => run.host?.answer(message, body),
+        onWaiting: (waits) => this.#park(run, waits),
+      }),
+      ...{ settle: () => undefined, host: undefined, parked: false, losses: 0 },
+    };
+    return run;
+  }
+
+  #park(run: PendingRun, waits: boolean): void {
+    run.parked = waits;
+    if (waits) this.#shares.park(run.tenant_id);
+    else this.#shares.unpark(run.tenant_id);
   }
 
   #place(run: PendingRun): void {
-    if (this.#quarantine.holds(run.script_key)) {
+    const isDear = this.#spares && this.#hosts.at('spare')?.isReady !== true;
+    if (this.#quarantine.holds(run, isDear)) {
       this.#isolate(run);
       return;
     }
@@ -193,6 +228,7 @@ export class Supervisor {
 
   #settle(run: PendingRun, ended: ScriptRun): void {
     this.#pending.delete(run.message.id);
+    run.calls.end();
     const good = run.message.purpose === 'invoke' && !NOT_GOOD.includes(ended.result.kind);
     this.#quarantine.leave(run, good);
     run.settle(ended);
@@ -206,46 +242,48 @@ export class Supervisor {
     else this.#settle(run, { result: readResult(message.ending, body), console: message.console });
   }
 
-  #takeLoss(host: HostProcess, reason: LossReason, suspects: ReadonlySet<number>): void {
+  #takeCall(host: HostProcess, message: CallMessage | CancelMessage, body: string): void {
+    const run = this.#pending.get(message.id);
+    if (run === undefined || run.host !== host) return;
+    if (message.kind === 'call') run.calls.take(message, body);
+    else run.calls.cancel(message.call);
+  }
+
+  #takeLoss(host: HostProcess, reason: LossReason, { ids: suspects, seen }: Suspects): void {
     const affected = [...this.#pending.values()].filter((run) => run.host === host);
-    const certain = suspects.size === 1 || reason === 'deadline';
+    const alone = suspects.size === 1;
     for (const run of affected) {
       const suspected = suspects.has(run.message.id);
-      if (reason === 'closed') this.#settle(run, busy('machine'));
-      else if (suspected && certain) this.#convict(run, reason);
+      // Without quarantine nothing else would end a script that ends every host at once.
+      const known = seen || !this.#spares || this.#quarantine.isCurrent(run);
+      const certain = reason === 'deadline' || (alone && known);
+      if (suspected && certain && reason !== 'closed') this.#convict(run, reason);
+      else if (run.calls.calledOut) this.#interrupt(run, suspected, suspects.size);
+      else if (reason === 'closed') this.#settle(run, busy('machine'));
       else this.#startAgain(run, suspected);
     }
   }
 
   #convict(run: PendingRun, reason: LossReason): void {
-    this.#quarantine.convict(run.script_key);
+    if (this.#spares) this.#quarantine.convict(run);
     const kind = reason === 'deadline' ? 'timeout' : reason === 'memory' ? 'memory' : 'crashed';
     this.#settle(run, { result: { kind }, console: [] });
+  }
+
+  /** It may have acted on the outside. A suspect's next run is one whose fault can be seen. */
+  #interrupt(run: PendingRun, suspected: boolean, suspect_count: number): void {
+    const heldThread = suspected && suspect_count <= this.#thread_count;
+    if (heldThread && this.#spares) this.#quarantine.suspect(run);
+    this.#settle(run, { result: { kind: 'interrupted' }, console: [] });
   }
 
   #startAgain(run: PendingRun, suspected: boolean): void {
     run.losses += 1;
     run.host = undefined;
     if (run.losses > LOSSES_MAX) this.#settle(run, busy('machine'));
-    else if (suspected) this.#isolate(run);
+    else if (suspected && this.#spares) this.#isolate(run);
     else this.#place(run);
   }
-}
-
-function whyRefused({ source, args = '', configuration = '' }: ScriptRequest) {
-  if (Buffer.byteLength(source) > SOURCE_BYTES_MAX) {
-    const result: ScriptResult = { kind: 'type', message: 'The code is larger than 1 MiB.' };
-    return result;
-  }
-  if (Buffer.byteLength(args) + Buffer.byteLength(configuration) > REQUEST_BYTES_MAX) {
-    return runtimeError('The arguments and the configuration are larger than 11 MiB.');
-  }
-  return undefined;
-}
-
-/** JSON text of what the function gets; `args` and `configuration` are JSON texts already. */
-function requestText({ args = 'null', configuration = 'null' }: ScriptRequest): string {
-  return `{"args":${args},"configuration":${configuration},"bt":null}`;
 }
 
 function busy(scope: 'tenant' | 'machine'): ScriptRun {

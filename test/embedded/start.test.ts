@@ -104,7 +104,9 @@ describe('npm start', function () {
     const started = start();
     const { metricsUrl } = await ready(started);
     const readiness = await call(metricsUrl, 'GET /readyz');
-    expect([readiness.status, readiness.body]).to.deep.equal([200, { ready: true, problems: [] }]);
+    const { sandbox, ...rest } = readiness.body;
+    expect([readiness.status, rest]).to.deep.equal([200, { ready: true, problems: [] }]);
+    expect(sandbox).to.have.all.keys('network', 'hosts');
     expect((await call(metricsUrl, 'GET /healthz')).body).to.deep.equal({ alive: true });
     const metrics = await (await fetch(`${metricsUrl}/metrics`)).text();
     expect(metrics).to.contain('sallyport_build_info{').and.contain('process_cpu_seconds_total');

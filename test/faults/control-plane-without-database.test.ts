@@ -28,6 +28,8 @@ describe('the control plane without its database', () => {
         kek: localKeyEncryption(Buffer.from(kek, 'base64')),
         redisUrl: undefined,
         testClockOffsetSeconds: undefined,
+        sandboxStrict: false,
+        egressAllow: [],
         port: 0,
         host: undefined,
       },

@@ -16,7 +16,7 @@ const SLOW = 'module.exports = () => new Promise((r) => setTimeout(() => r("done
 /** Runs `code` under the very command of a host, as if a script had taken the host over. */
 function insideHost(code: string): string {
   const isolation = findIsolation();
-  const [program, argv] = hostCommand(isolation, 1);
+  const [program, argv] = hostCommand(isolation, 1, '/nowhere');
   const command = [
     ...argv.slice(
       0,

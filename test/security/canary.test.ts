@@ -16,7 +16,7 @@ import { type Call, call, type JsonObject } from '../support/http-call.ts';
 import { exchange } from '../support/raw-http.ts';
 import { startRedisOrSkip, type TestRedis } from '../support/redis.ts';
 import { createScanner, needlesOf, type Secret } from './leak-scan.ts';
-import { createApplication, type TestApplication } from './planes.ts';
+import { createApplication, REVEAL_ALL, type TestApplication } from './planes.ts';
 
 const CARDS = 200;
 const OTHERS = 40;
@@ -41,6 +41,8 @@ describe('what was never meant to be written', function () {
   let url: string;
   let revealing: TestApplication;
   let masking: TestApplication;
+  let reacting: TestApplication;
+  let reactor: string;
   const notices: Buffer[] = [];
   const redisValues: Buffer[] = [];
   let dumped = '';
@@ -56,8 +58,13 @@ describe('what was never meant to be written', function () {
     const { managementKey } = installation;
     revealing = await createApplication(url, { managementKey });
     masking = await createApplication(url, { managementKey }, { permissions: ['token:read'] });
+    const everything = ['token:create', 'token:read', 'token:use', 'token:search'];
+    const rules = [{ ...REVEAL_ALL[0], permissions: everything }];
+    reacting = await createApplication(url, { managementKey }, { rules });
+    reactor = await createReactor();
 
     await inParallel(CARD_NUMBERS, useCard);
+    await inParallel(CARD_NUMBERS.slice(0, OTHERS), react);
     await inParallel(ACCOUNTS, ([, number]) => useAccount(number));
     await inParallel(IDENTITIES, ([, number]) => useIdentity(number));
     await inParallel(CARD_NUMBERS.slice(0, OTHERS), ([, number]) => misuse(number));
@@ -124,6 +131,58 @@ describe('what was never meant to be written', function () {
     const other = CARD_NUMBERS[(index + 1) % CARDS]?.[1];
     const changed = patch({ data: { number: other, cvc: '9999' }, deduplicate_token: false });
     expect((await as(revealing, `PATCH /tokens/patched-${index}`, changed)).status).to.equal(200);
+  }
+
+  /** Code that says what it gets wherever code can say something. */
+  async function createReactor(): Promise<string> {
+    const code = `module.exports = async (req) => {
+      console.log(req.args, JSON.stringify(req.args));
+      const { number, end } = req.args;
+      if (end === 'throw') throw new Error(number);
+      if (end === 'name') { const e = new Error(number); e.name = number; throw e }
+      if (end === 'crash') { for (const all = [];;) all.push(new Array(1e5).fill(number + all.length)) }
+      await fetch('https://' + number + '.invalid/' + number).catch((error) => console.log(error));
+      return { raw: req.args, tokenize: { number, card: { type: 'card', data: { number } } } };
+    }`;
+    const json = { name: 'Reactor', code };
+    const key = installation.managementKey;
+    const made = await call(url, 'POST /reactors', { key, json });
+    expect(made.status, made.text).to.equal(201);
+    const debug_until = new Date(Date.now() + 600_000).toISOString();
+    await as({ key }, `PATCH /reactors/${made.body.id}`, patch({ debug_until }));
+    return String(made.body.id);
+  }
+
+  async function react([, number]: Secret, index: number): Promise<void> {
+    const line = `POST /reactors/${reactor}/react`;
+    const id = `reacted-${index}`;
+    const json = { held: { id, type: 'card', data: { number } }, number };
+    expect((await as(reacting, 'POST /tokenize', { json })).status).to.equal(200);
+    const expression = `{{ ${id} | json: '$.number' }}`;
+    const clear = await as(reacting, 'POST /detokenize', { json: { a: [expression] } });
+    expect([clear.status, clear.text.includes(number)]).to.deep.equal([200, true]);
+    const query = `data:${number} OR metadata.x:${number}`;
+    expect((await as(reacting, 'POST /tokens/search', { json: { query } })).status).to.equal(200);
+    const ran = await as(reacting, line, { json: { args: { number: expression } } });
+    expect([ran.status, ran.text.includes(number)], ran.text.slice(0, 300)).to.deep.equal([
+      200,
+      true,
+    ]);
+    expect(JSON.stringify(ran.body._debug)).not.to.contain(number);
+    for (const end of index === 0 ? ['throw', 'name', 'crash'] : ['throw', 'name']) {
+      const failed = await as(reacting, line, { json: { args: { number: expression, end } } });
+      expect(failed.status).to.equal(500);
+    }
+    const wrong: [string, JsonObject][] = [
+      [line, { args: { number: `{{ ${number} }}` } }],
+      [line, { args: { number: `{{ ${id} | ${number} }}` } }],
+      ['POST /detokenize', { a: `{{ ${number} ` }],
+      ['POST /tokens/search', { query: `${number}:(` }],
+      ['POST /tokenize', { card: { type: 'card', data: { number: `${number}1234` } } }],
+    ];
+    for (const [wrongLine, body] of wrong) {
+      expect((await as(reacting, wrongLine, { json: body })).status).to.equal(400);
+    }
   }
 
   async function useAccount(number: string): Promise<void> {
@@ -305,7 +364,7 @@ describe('what was never meant to be written', function () {
 
   const PROOFS: Record<string, string> = {
     'the logs': '"level":"debug"',
-    'the metrics': 'sallyport_token_operations_total{',
+    'the metrics': 'sallyport_reactions_total{outcome="ok"}',
     'the tables': MARKER,
     'the data directory': MARKER,
     Redis: 'sallyport:{',
@@ -325,6 +384,7 @@ describe('what was never meant to be written', function () {
         ['the management key', installation.managementKey],
         ['the key of an application', revealing.key],
         ['the key of another application', masking.key],
+        ['the key of an application that reacts', reacting.key],
       ];
       const hashes = needlesOf(CODES).filter(({ name }) => / (md5|sha)\d+$/.test(name));
       const scan = createScanner([...needlesOf(secrets), ...hashes]);

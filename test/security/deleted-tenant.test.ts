@@ -36,6 +36,16 @@ describe('a tenant that is deleted under load', () => {
       key: other.key,
       json: { id: 'kept', type: 'token', data: 1 },
     });
+    const code = 'module.exports = () => ({});';
+    const formula = { name: 'F', type: 'private', code };
+    for (const [line, json] of [
+      ['POST /reactor-formulas', formula],
+      ['POST /reactors', { name: 'R', code }],
+      ['POST /proxies', { name: 'P', destination_url: 'https://destination.example' }],
+    ] as const) {
+      const made = await call(url, line, { key: gone.managementKey, json });
+      expect(made.status).to.equal(201);
+    }
     const callers = startCallers(CALLERS, (caller) => {
       const json = {
         type: 'card',

@@ -20,6 +20,9 @@ interface Page {
   data: { id: string; tenant_id: string }[];
 }
 
+const REACTOR = { name: 'Mine', code: 'module.exports = () => ({ raw: 1 });' };
+const PROXY = { name: 'Mine', destination_url: 'https://destination.example' };
+
 /** A body that each operation with one would accept. */
 const BODIES: Record<string, Call> = {
   createToken: { json: { type: 'token', data: 'x' } },
@@ -30,6 +33,21 @@ const BODIES: Record<string, Call> = {
   createApplication: { json: { name: 'New', type: 'private', permissions: ['token:read'] } },
   updateApplication: { json: { name: 'Stolen', permissions: ['token:read'] } },
   updateTenant: { json: { name: 'Stolen' } },
+  createReactor: { json: REACTOR },
+  updateReactor: { json: { name: 'Stolen' } },
+  patchReactor: {
+    body: '{"name":"Stolen"}',
+    headers: { 'content-type': 'application/merge-patch+json' },
+  },
+  react: { json: { args: {} } },
+  createReactorFormula: { json: { ...REACTOR, type: 'private' } },
+  updateReactorFormula: { json: { ...REACTOR, type: 'private' } },
+  createProxy: { json: PROXY },
+  updateProxy: { json: { ...PROXY, name: 'Stolen' } },
+  patchProxy: {
+    body: '{"name":"Stolen"}',
+    headers: { 'content-type': 'application/merge-patch+json' },
+  },
 };
 
 describe('tenants', () => {
@@ -62,6 +80,12 @@ describe('tenants', () => {
     return body.id;
   }
 
+  async function make({ tenant }: Member, line: string, body: Call = {}): Promise<string> {
+    const made = await call<{ id: string }>(url, line, { key: tenant.managementKey, ...body });
+    expect(made.status, made.text).to.equal(201);
+    return made.body.id;
+  }
+
   /** What two answers must have in common to be told apart by nothing. */
   const seen = ({ status, text, headers }: Answer<unknown>) => {
     const { 'bt-trace-id': traceId, date, ...rest } = Object.fromEntries(headers);
@@ -80,13 +104,25 @@ describe('tenants', () => {
     const targets: Record<string, string> = {
       '/tokens/': await store(globex),
       '/applications/': globex.application.id,
+      '/reactors/': await make(globex, 'POST /reactors', BODIES.createReactor),
+      '/reactor-formulas/': await make(
+        globex,
+        'POST /reactor-formulas',
+        BODIES.createReactorFormula,
+      ),
+      '/proxies/': await make(globex, 'POST /proxies', BODIES.createProxy),
     };
+    const user = await createApplication(url, acme.tenant, { permissions: ['token:use'] });
     const absent = crypto.randomUUID();
     for (const { path, method, operationId } of withId) {
       const target = Object.entries(targets).find(([prefix]) => path.startsWith(prefix))?.[1];
       if (target === undefined) throw new Error(`no id of another tenant to try on ${path}`);
       const { managementKey } = acme.tenant;
-      const key = path.startsWith('/tokens') ? acme.application.key : managementKey;
+      const keyOf = (): string => {
+        if (operationId === 'react') return user.key;
+        return path.startsWith('/tokens') ? acme.application.key : managementKey;
+      };
+      const key = keyOf();
       const attempt = (id: string) =>
         call(url, `${method.toUpperCase()} ${path.replace(/\{\w+\}/, id)}`, {
           key,
@@ -99,6 +135,13 @@ describe('tenants', () => {
     const theirToken = await as(globex, `GET /tokens/${targets['/tokens/']}`);
     expect(theirToken.status).to.equal(200);
     expect(theirToken.body).not.to.have.property('modified_at');
+    const { managementKey } = globex.tenant;
+    for (const resource of ['reactors', 'reactor-formulas', 'proxies']) {
+      const id = targets[`/${resource}/`];
+      const theirs = await call(url, `GET /${resource}/${id}`, { key: managementKey });
+      expect(theirs.body).to.include({ id, name: 'Mine' });
+      expect(theirs.body).not.to.have.property('modified_at');
+    }
     const theirApplication = await as(globex, 'GET /applications/key');
     expect(theirApplication.body.name).to.equal('Tokens');
   });

@@ -5,6 +5,7 @@ import { createControlPlane } from '../../control-plane/create-control-plane.ts'
 import { createTenant } from '../../control-plane/tenants/create-tenant.ts';
 import { type Installation, loadInstallation } from '../../shared/crypto/installation.ts';
 import { localKeyEncryption } from '../../shared/crypto/local-key.ts';
+import type { AddressRange } from '../../shared/egress/ip-address.ts';
 import { createLogger } from '../../shared/observability/logger.ts';
 import { createPool, inTransaction, type Pool } from '../../shared/postgres/pool.ts';
 import type { Plane } from '../../shared/process/serve-plane.ts';
@@ -30,7 +31,10 @@ export interface TestControlPlane {
   stop(): Promise<void>;
 }
 
-export async function startTestControlPlane(): Promise<TestControlPlane> {
+/** `egressAllow`: as SALLYPORT_EGRESS_ALLOW. */
+export async function startTestControlPlane(
+  egressAllow: readonly AddressRange[] = [],
+): Promise<TestControlPlane> {
   const database = await createTestDatabase();
   const kek = localKeyEncryption(Buffer.from(database.kek, 'base64'));
   const log = createLogger('test', 'silent');
@@ -46,6 +50,8 @@ export async function startTestControlPlane(): Promise<TestControlPlane> {
       kek,
       redisUrl: undefined,
       testClockOffsetSeconds: undefined,
+      sandboxStrict: false,
+      egressAllow,
       port: 0,
       host: undefined,
     },

@@ -1,6 +1,7 @@
 /** Real sandbox hosts for tests, and a neighbour: another tenant whose script is called all the while. */
 import { expect } from 'chai';
 import type { ScriptResult, ScriptRun } from '../../shared/sandbox/protocol.ts';
+import type { ScriptService } from '../../shared/sandbox/script-services.ts';
 import {
   type ScriptRequest,
   Supervisor,
@@ -34,6 +35,40 @@ export async function startSandbox(options: Partial<SupervisorOptions> = {}): Pr
       return JSON.parse(ended.value);
     },
   };
+}
+
+/** A service that counts what it is asked. */
+export interface FakeService {
+  readonly run: ScriptService;
+  readonly calls: number;
+  /** Calls whose signal was aborted before they were answered. */
+  readonly aborted: number;
+  /** The most calls that were open at the same time. */
+  readonly openMost: number;
+}
+
+export function fakeService(answer: ScriptService): FakeService {
+  const counts = { calls: 0, aborted: 0, open: 0, openMost: 0 };
+  const run: ScriptService = async (request, signal) => {
+    counts.calls += 1;
+    counts.open += 1;
+    counts.openMost = Math.max(counts.openMost, counts.open);
+    const abort = (): void => {
+      counts.aborted += 1;
+    };
+    signal.addEventListener('abort', abort);
+    try {
+      return await answer(request, signal);
+    } finally {
+      signal.removeEventListener('abort', abort);
+      counts.open -= 1;
+    }
+  };
+  return Object.defineProperties({ run } as FakeService, {
+    calls: { get: () => counts.calls },
+    aborted: { get: () => counts.aborted },
+    openMost: { get: () => counts.openMost },
+  });
 }
 
 const NEIGHBOUR = 'module.exports = async function (req) { return { sum: req.args.a + 1 }; };';

@@ -4,8 +4,11 @@ import fc from 'fast-check';
 import {
   encodeBase58,
   generateApiKey,
+  generateProxyKey,
   hashApiKey,
+  hashProxyKey,
   isWellFormedApiKey,
+  isWellFormedProxyKey,
 } from '../../shared/api-keys.ts';
 
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
@@ -65,5 +68,35 @@ describe('API keys', () => {
     expect(hashApiKey(key, one)).to.have.length(32);
     expect(hashApiKey(key, one).equals(hashApiKey(key, one))).to.equal(true);
     expect(hashApiKey(key, one).equals(hashApiKey(key, two))).to.equal(false);
+  });
+});
+
+describe('proxy keys', () => {
+  const pepper = createSecretKey(randomBytes(32));
+
+  it('are 22 base58 digits, all of them different', () => {
+    // Enough for keys whose digits would be fewer without padding: one in 43.
+    const keys = Array.from({ length: 2_000 }, generateProxyKey);
+    expect(new Set(keys).size).to.equal(2_000);
+    for (const key of keys) expect(isWellFormedProxyKey(key)).to.equal(true);
+  });
+
+  it('are told from what cannot be one', () => {
+    const key = generateProxyKey();
+    for (const other of ['', key.slice(1), `${key}1`, `${key}\n`, `0${key.slice(1)}`, `Ä${key}`]) {
+      expect(isWellFormedProxyKey(other)).to.equal(false);
+    }
+  });
+
+  it('have a hash under the pepper, which is not that of an API key of the same text', () => {
+    const key = generateProxyKey();
+    expect(hashProxyKey(key, pepper))
+      .to.have.lengthOf(32)
+      .and.deep.equal(hashProxyKey(key, pepper));
+    expect(hashProxyKey(key, pepper)).not.to.deep.equal(hashApiKey(key, pepper));
+    expect(hashProxyKey(key, createSecretKey(randomBytes(32)))).not.to.deep.equal(
+      hashProxyKey(key, pepper),
+    );
+    expect(hashProxyKey(generateProxyKey(), pepper)).not.to.deep.equal(hashProxyKey(key, pepper));
   });
 });

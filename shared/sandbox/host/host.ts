@@ -7,21 +7,25 @@ import { LRUCache } from 'lru-cache';
 import { frameStream } from '../frames.ts';
 import {
   BUSY_REPORT_MS,
+  type GatewayMessage,
   type HostMessage,
   monotonicNow,
   type RunMessage,
   SIGN_OF_LIFE_MS,
 } from '../protocol.ts';
-import type { ThreadResult, ThreadRun } from './isolate-thread.ts';
+import type { ThreadReport, ThreadRun } from './isolate-thread.ts';
 import { IsolateThreads } from './isolate-threads.ts';
+import { readModuleBundles } from './module-bundles.ts';
 
 const PIPE_DESCRIPTOR = 3;
 /** Sources kept for threads that have not got them, UTF-16 units in all. */
 const SOURCES_CHARACTERS_MAX = 32 * 1024 * 1024;
 
 const thread_count = Number(process.argv[2]);
+/** Where the bundled npm modules are. */
+const modules_folder = process.argv[3] ?? '';
 /** Whom to become when all code is loaded; absent when we are nobody special to begin with. */
-const unprivileged_id = process.argv[3];
+const unprivileged_id = process.argv[4];
 const pipe = new Socket({ fd: PIPE_DESCRIPTOR, readable: true, writable: true });
 // Not `exit`, which waits for threads: one that squares a BigInt does not listen.
 const end = (): void => void process.kill(process.pid, 'SIGKILL');
@@ -40,11 +44,16 @@ let isReady = false;
 const stream = frameStream<HostMessage>(
   pipe,
   // The gateway is the one side that is trusted to send what the protocol says.
-  (header, body) => receive(header as RunMessage, body),
+  (header, body) => receive(header as GatewayMessage, body),
   end,
 );
 
-function receive(run: RunMessage, body: string): void {
+function receive(message: GatewayMessage, body: string): void {
+  if (message.kind === 'answer') threads.answer(message, body);
+  else receiveRun(message, body);
+}
+
+function receiveRun(run: RunMessage, body: string): void {
   if (run.source_length > 0) sources.set(run.script_key, body.slice(0, run.source_length));
   const plain = { run: { ...run, source_length: 0 }, body: body.slice(run.source_length) };
   runs.set(run.id, plain);
@@ -52,16 +61,21 @@ function receive(run: RunMessage, body: string): void {
   else early.push(plain);
 }
 
-function answer({ result, body }: ThreadResult): void {
-  const run = runs.get(result.id);
-  const source = run === undefined ? undefined : sources.get(run.run.script_key);
-  if (result.ending === 'unknown_script' && run !== undefined && source !== undefined) {
-    const whole = { ...run.run, source_length: source.length };
-    threads.dispatch({ run: whole, body: source + run.body });
-    return;
+function report({ message, body }: ThreadReport): void {
+  const run = runs.get(message.id);
+  if (message.kind === 'result') {
+    const source = run === undefined ? undefined : sources.get(run.run.script_key);
+    if (message.ending === 'unknown_script' && run !== undefined && source !== undefined) {
+      const whole = { ...run.run, source_length: source.length };
+      threads.dispatch({ run: whole, body: source + run.body });
+      return;
+    }
+    runs.delete(message.id);
+  } else if (message.kind === 'call' && run !== undefined && run.body !== '') {
+    // It has started: its arguments are not needed here any more, and it may wait for long.
+    runs.set(message.id, { run: run.run, body: '' });
   }
-  runs.delete(result.id);
-  stream.send(result, body);
+  stream.send(message, body);
 }
 
 /** All threads have loaded what they need. Throws, which ends the host, rather than stay root. */
@@ -82,12 +96,18 @@ let reportedAt_ms = 0;
 function reportBusy(): void {
   const ids = threads.busyRuns();
   const now = ids.join();
-  threads.endOverdue();
+  threads.serveWaiting();
   if (now === reported && monotonicNow() - reportedAt_ms < SIGN_OF_LIFE_MS) return;
   stream.send({ kind: 'busy', ids });
   reported = now;
   reportedAt_ms = monotonicNow();
 }
 
-const threads = new IsolateThreads(thread_count, answer, becomeReady, end);
+const threads = new IsolateThreads(
+  thread_count,
+  readModuleBundles(modules_folder),
+  report,
+  becomeReady,
+  end,
+);
 setInterval(reportBusy, BUSY_REPORT_MS);

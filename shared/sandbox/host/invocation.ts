@@ -1,19 +1,23 @@
 /**
- * One run of a script in a context of its own: enters the context, keeps its timers, cuts it at its
+ * One run of a script in a context: enters the context, keeps its timers and calls, cuts it at its
  * deadline, and ends exactly once. What comes from inside is text or a number, or it is ignored.
  */
 import {
+  BT_CALLS_IN_FLIGHT_MAX,
   COMPUTE_MS_MAX,
   CONSOLE_BYTES_MAX,
+  CONSOLE_LINES_MAX,
   type ConsoleLine,
   type Ending,
+  FETCHES_IN_FLIGHT_MAX,
   monotonicNow,
   RESULT_BYTES_MAX,
   type RunMessage,
+  type ServiceName,
   TIMERS_MAX,
 } from '../protocol.ts';
-import { answerUrl } from './answer-url.ts';
-import { type PreparedContext, releaseContext, type ScriptIsolate } from './isolate.ts';
+import type { PreparedContext, ScriptIsolate } from './isolate.ts';
+import { answerNative } from './native-services.ts';
 
 export interface Ended {
   readonly ending: Ending;
@@ -22,8 +26,18 @@ export interface Ended {
   readonly console: readonly ConsoleLine[];
 }
 
+export interface InvocationEvents {
+  /** With the run's id before customer code holds the thread, with 0 after. */
+  readonly onSegment: (id: number) => void;
+  readonly onCall: (call: number, service: ServiceName, request: string) => void;
+  readonly onCancel: (call: number) => void;
+  readonly onEnd: (ended: Ended) => void;
+}
+
 /** How code inside may say that it ended; the other ends are for V8 and the clock to say. */
 const ENDINGS = ['ok', 'error', 'type', 'unknown_module', 'result_too_large'] as const;
+/** The prelude keeps to its own bounds, and the gateway to its; this one is for a prelude that fails. */
+const CALLS_OPEN_MAX = FETCHES_IN_FLIGHT_MAX + BT_CALLS_IN_FLIGHT_MAX;
 
 const NEVER_SETTLES = JSON.stringify({
   name: 'Error',
@@ -37,27 +51,26 @@ const FAILED_OUTSIDE = JSON.stringify({
 export class Invocation {
   readonly #isolate: ScriptIsolate;
   readonly #run: RunMessage;
-  readonly #onEnd: (ended: Ended) => void;
-  readonly #onSegment: (id: number) => void;
+  readonly #events: InvocationEvents;
   readonly #timers = new Map<number, NodeJS.Timeout>();
+  /** Calls whose answer has not come. */
+  readonly #calls = new Set<number>();
   readonly #console: ConsoleLine[] = [];
+  #lastCall = 0;
   #consoleLeft = CONSOLE_BYTES_MAX;
   #computeLeft_ms = COMPUTE_MS_MAX;
+  /** When the code that holds the thread now must let go of it; on the monotonic clock. */
+  #segmentEnds_ms = 0;
+  #overran = false;
   #context: PreparedContext | undefined;
   #deadline: NodeJS.Timeout | undefined;
-  #outcome: { ending: Ending; text: string } | undefined;
+  /** `told`: by the prelude, so that the context is in order. */
+  #outcome: { ending: Ending; text: string; told: boolean } | undefined;
 
-  /** `onSegment`: called with the run's id before customer code holds the thread, with 0 after. */
-  constructor(
-    isolate: ScriptIsolate,
-    run: RunMessage,
-    onSegment: (id: number) => void,
-    onEnd: (ended: Ended) => void,
-  ) {
+  constructor(isolate: ScriptIsolate, run: RunMessage, events: InvocationEvents) {
     this.#isolate = isolate;
     this.#run = run;
-    this.#onSegment = onSegment;
-    this.#onEnd = onEnd;
+    this.#events = events;
   }
 
   /** `request`: JSON text of what the script's function gets. */
@@ -71,18 +84,28 @@ export class Invocation {
       () => this.#end('timeout', ''),
       this.#run.ends_at_ms - monotonicNow(),
     );
-    this.#segment((prepared, timeout_ms) => {
-      const factory = this.#isolate.factory(prepared.context, timeout_ms);
+    this.#segment((prepared, timeout) => {
+      const { services, purpose } = this.#run;
+      const offered = [services.includes('fetch'), services.includes('bt')] as const;
+      if (prepared.isLoaded) {
+        const again = ['again', request, undefined, undefined, ...offered] as const;
+        prepared.enter.applySync(undefined, [...again], { timeout });
+        return;
+      }
+      const factory = this.#isolate.factory(prepared.context, timeout);
       if (factory === undefined) return;
-      const values = ['load', factory.derefInto({ release: true }), this.#run.purpose, request];
-      prepared.enter.applySync(
-        undefined,
-        values as Parameters<typeof prepared.enter.applySync>[1],
-        {
-          timeout: timeout_ms,
-        },
-      );
+      const values = ['load', factory.derefInto({ release: true }), purpose, request, ...offered];
+      const typed = values as Parameters<typeof prepared.enter.applySync>[1];
+      prepared.enter.applySync(undefined, typed, { timeout });
     });
+  }
+
+  /** The gateway has answered a call. Answers that nobody waits for are ignored. */
+  answer(call: number, ok: boolean, text: string): void {
+    if (!this.#calls.delete(call)) return;
+    this.#segment((prepared, timeout) =>
+      prepared.enter.applySync(undefined, ['answer', call, ok, text], { timeout }),
+    );
   }
 
   /** Runs customer code for as long as this run may still compute, then looks what came of it. */
@@ -93,54 +116,79 @@ export class Invocation {
       this.#end('timeout', '');
       return;
     }
-    this.#onSegment(this.#run.id);
+    this.#segmentEnds_ms = started + left_ms;
+    this.#events.onSegment(this.#run.id);
     try {
       work(this.#enterContext(), left_ms);
     } catch (error) {
       this.#outcome = this.#outcomeOf(error);
     } finally {
-      this.#onSegment(0);
+      this.#events.onSegment(0);
     }
     this.#computeLeft_ms -= monotonicNow() - started;
-    if (this.#isolate.isDisposed) this.#end('memory', '');
-    else if (this.#outcome !== undefined) this.#end(this.#outcome.ending, this.#outcome.text);
-    else if (this.#timers.size === 0) this.#end('error', NEVER_SETTLES);
+    if (this.#outcome !== undefined) this.#end(this.#outcome.ending, this.#outcome.text);
+    else if (this.#isolate.isDisposed) this.#end('memory', '');
+    else if (this.#timers.size + this.#calls.size === 0) this.#end('error', NEVER_SETTLES);
   }
 
   #enterContext(): PreparedContext {
-    this.#context ??= this.#isolate.takeContext();
-    this.#context.native = (operation, first, second) => this.#answer(operation, first, second);
+    if (this.#context === undefined) {
+      this.#context = this.#isolate.takeContext(this.#run.reuse && this.#run.purpose === 'invoke');
+      this.#context.native = (operation, first, second) => this.#answer(operation, first, second);
+    }
     return this.#context;
   }
 
   /** What customer code throws stays inside; out here come V8's own ends. */
-  #outcomeOf(error: unknown): { ending: Ending; text: string } {
-    if (this.#isolate.isDisposed) return { ending: 'memory', text: '' };
+  #outcomeOf(error: unknown): { ending: Ending; text: string; told: boolean } {
+    if (this.#overran) return { ending: 'timeout', text: '', told: false };
+    if (this.#isolate.isDisposed) return { ending: 'memory', text: '', told: false };
     const message = error instanceof Error ? error.message : '';
-    if (message === 'Script execution timed out.') return { ending: 'timeout', text: '' };
-    return { ending: 'error', text: FAILED_OUTSIDE };
+    const timedOut = message === 'Script execution timed out.';
+    if (timedOut) return { ending: 'timeout', text: '', told: false };
+    return { ending: 'error', text: FAILED_OUTSIDE, told: false };
   }
 
   #answer(operation: unknown, first: unknown, second: unknown): string | undefined {
-    if (operation === 'url') return answerUrl(first, second);
+    if (monotonicNow() > this.#segmentEnds_ms) this.#cut();
     if (operation === 'done') this.#take(first, second);
+    else if (operation === 'loaded') this.#markLoaded();
     else if (operation === 'log') this.#log(first, second);
     else if (operation === 'timer') this.#startTimer(first, second);
     else if (operation === 'clear') this.#clearTimer(first);
+    else if (operation === 'call') return this.#call(first, second);
+    else if (operation === 'cancel') this.#cancel(first);
+    else if (typeof operation === 'string') return answerNative(operation, first, second);
     return undefined;
+  }
+
+  /**
+   * V8's timer rests during calls like this one, so a loop of them would never meet it. Only the end of
+   * the isolate ends code that catches everything; the script's other runs in it end as well.
+   */
+  #cut(): never {
+    this.#overran = true;
+    this.#isolate.dispose();
+    throw new Error('The time of this run is over.');
   }
 
   #take(ending: unknown, text: unknown): void {
     const known = ENDINGS.find((name) => name === ending);
     if (this.#outcome !== undefined || typeof text !== 'string' || known === undefined) return;
     const tooLarge = Buffer.byteLength(text) > RESULT_BYTES_MAX;
-    this.#outcome = tooLarge ? { ending: 'result_too_large', text: '' } : { ending: known, text };
+    this.#outcome = tooLarge
+      ? { ending: 'result_too_large', text: '', told: true }
+      : { ending: known, text, told: true };
+  }
+
+  #markLoaded(): void {
+    if (this.#context !== undefined) this.#context.isLoaded = true;
   }
 
   #log(level: unknown, text: unknown): void {
     if (typeof level !== 'string' || typeof text !== 'string') return;
     const bytes = Buffer.byteLength(text) + 1;
-    if (bytes > this.#consoleLeft) return;
+    if (bytes > this.#consoleLeft || this.#console.length >= CONSOLE_LINES_MAX) return;
     this.#consoleLeft -= bytes;
     this.#console.push({ level, text });
   }
@@ -150,8 +198,8 @@ export class Invocation {
     if (this.#timers.size >= TIMERS_MAX) return;
     const due = (): void => {
       this.#timers.delete(id);
-      this.#segment((prepared, timeout_ms) =>
-        prepared.enter.applySync(undefined, ['timer', id], { timeout: timeout_ms }),
+      this.#segment((prepared, timeout) =>
+        prepared.enter.applySync(undefined, ['timer', id], { timeout }),
       );
     };
     this.#timers.set(id, setTimeout(due, wait_ms));
@@ -163,12 +211,31 @@ export class Invocation {
     this.#timers.delete(id);
   }
 
+  /** The number of the call as text. */
+  #call(service: unknown, request: unknown): string | undefined {
+    if (typeof request !== 'string' || this.#calls.size >= CALLS_OPEN_MAX) return undefined;
+    const known = this.#run.services.find((name) => name === service);
+    if (known === undefined) return undefined;
+    this.#lastCall += 1;
+    this.#calls.add(this.#lastCall);
+    this.#events.onCall(this.#lastCall, known, request);
+    return String(this.#lastCall);
+  }
+
+  #cancel(call: unknown): void {
+    if (typeof call === 'number' && this.#calls.delete(call)) this.#events.onCancel(call);
+  }
+
   #end(ending: Ending, text: string): void {
     clearTimeout(this.#deadline);
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
-    if (this.#context !== undefined && !this.#isolate.isDisposed) releaseContext(this.#context);
+    this.#calls.clear();
+    if (this.#context !== undefined) {
+      const inOrder = this.#outcome?.told === true && (ending === 'ok' || ending === 'error');
+      this.#isolate.giveBack(this.#context, this.#run.reuse && inOrder);
+    }
     this.#context = undefined;
-    this.#onEnd({ ending, text, console: this.#console });
+    this.#events.onEnd({ ending, text, console: this.#console });
   }
 }

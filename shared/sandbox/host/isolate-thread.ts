@@ -1,12 +1,19 @@
 /**
  * One thread of a host: keeps isolates by script, least recently used first out, and runs what comes
- * through its port, answers gathered per turn. It reads nothing but our own code, before any script.
+ * through its port, reports gathered per turn. It reads nothing but our own code, before any script.
  */
 import type { MessagePort } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
-import type { ResultMessage, RunMessage } from '../protocol.ts';
+import type {
+  AnswerMessage,
+  CallMessage,
+  CancelMessage,
+  ResultMessage,
+  RunMessage,
+} from '../protocol.ts';
 import { Invocation } from './invocation.ts';
 import { ScriptIsolate } from './isolate.ts';
+import type { SharedBundles } from './module-bundles.ts';
 import { preludeSource } from './prelude.ts';
 
 /** Isolates kept warm by a thread, 2-4 MiB each when idle. */
@@ -21,10 +28,14 @@ export interface ThreadRun {
   readonly run: RunMessage;
   readonly body: string;
 }
+export interface ThreadAnswer {
+  readonly answer: AnswerMessage;
+  readonly body: string;
+}
 
 /** Thread → host. */
-export interface ThreadResult {
-  readonly result: ResultMessage;
+export interface ThreadReport {
+  readonly message: ResultMessage | CallMessage | CancelMessage;
   readonly body: string;
 }
 
@@ -32,6 +43,7 @@ export interface ThreadTask {
   readonly port: MessagePort;
   /** Shared with the host: `[id of the run that holds the thread or 0, count of its changes]`. */
   readonly progress: Int32Array;
+  readonly bundles: SharedBundles;
 }
 
 class IsolateThread {
@@ -39,42 +51,58 @@ class IsolateThread {
   readonly #prelude = preludeSource();
   /** Runs that use an isolate; one that is in use is disposed only when the last of them has ended. */
   readonly #users = new Map<ScriptIsolate, number>();
-  readonly #isolates = new LRUCache<string, ScriptIsolate>({
+  /** In a new object at each measuring: the cache does not count a value anew that it knows. */
+  readonly #isolates = new LRUCache<string, { readonly isolate: ScriptIsolate }>({
     max: ISOLATES_MAX,
     maxSize: IDLE_BYTES_MAX,
-    maxEntrySize: IDLE_ISOLATE_BYTES_MAX,
-    dispose: (isolate) => {
-      if (!this.#users.has(isolate)) isolate.dispose();
+    dispose: ({ isolate }, _key, reason) => {
+      if (reason !== 'set' && !this.#users.has(isolate)) isolate.dispose();
     },
   });
-  #results: ThreadResult[] = [];
+  readonly #running = new Map<number, Invocation>();
+  #reports: ThreadReport[] = [];
 
   constructor(task: ThreadTask) {
     this.#task = task;
   }
 
   start({ run, body }: ThreadRun): void {
+    const { id, script_key } = run;
     const isolate = this.#isolateOf(run, body);
     if (isolate === undefined) {
-      const result = { kind: 'result', id: run.id, ending: 'unknown_script', console: [] } as const;
-      this.#answer({ result, body: '' });
+      this.#tell({ kind: 'result', id, ending: 'unknown_script', console: [] }, '');
       return;
     }
     this.#users.set(isolate, (this.#users.get(isolate) ?? 0) + 1);
-    const report = (id: number): void => this.#report(id);
-    const invocation = new Invocation(isolate, run, report, ({ ending, text, console }) => {
-      this.#answer({ result: { kind: 'result', id: run.id, ending, console }, body: text });
-      this.#leave(run.script_key, isolate);
+    const invocation = new Invocation(isolate, run, {
+      onSegment: (holder) => this.#showHolder(holder),
+      onCall: (call, service, request) => this.#tell({ kind: 'call', id, call, service }, request),
+      onCancel: (call) => this.#tell({ kind: 'cancel', id, call }, ''),
+      onEnd: ({ ending, text, console }) => {
+        this.#running.delete(id);
+        this.#tell({ kind: 'result', id, ending, console }, text);
+        this.#leave(script_key, isolate);
+      },
     });
+    this.#running.set(id, invocation);
     invocation.start(body.slice(run.source_length));
   }
 
+  /** To a run that has ended meanwhile, an answer is nothing. */
+  answer({ answer, body }: ThreadAnswer): void {
+    this.#running.get(answer.id)?.answer(answer.call, answer.ok, body);
+  }
+
   #isolateOf(run: RunMessage, body: string): ScriptIsolate | undefined {
-    const known = this.#isolates.get(run.script_key);
+    const known = this.#isolates.get(run.script_key)?.isolate;
     if (known !== undefined && !known.isDisposed) return known;
     if (run.source_length === 0) return undefined;
-    const isolate = new ScriptIsolate(this.#prelude, body.slice(0, run.source_length));
-    this.#isolates.set(run.script_key, isolate, { size: 1 });
+    const source = body.slice(0, run.source_length);
+    // Compiling runs nothing of the script but can be made long, and no time limit of V8 ends it.
+    this.#showHolder(run.id);
+    const isolate = new ScriptIsolate(this.#prelude, this.#task.bundles, source);
+    this.#showHolder(0);
+    this.#isolates.set(run.script_key, { isolate }, { size: 1 });
     return isolate;
   }
 
@@ -83,33 +111,35 @@ class IsolateThread {
     if (users > 0) return void this.#users.set(isolate, users);
     this.#users.delete(isolate);
     if (isolate.isDisposed) {
-      if (this.#isolates.peek(key) === isolate) this.#isolates.delete(key);
-    } else if (this.#isolates.peek(key) !== isolate) isolate.dispose();
+      if (this.#isolates.peek(key)?.isolate === isolate) this.#isolates.delete(key);
+    } else if (this.#isolates.peek(key)?.isolate !== isolate) isolate.dispose();
     else setImmediate(() => this.#keepWarm(key, isolate));
   }
 
   /** Off the path of the run: the next context, and what keeping this isolate costs by now. */
   #keepWarm(key: string, isolate: ScriptIsolate): void {
-    if (this.#users.has(isolate) || this.#isolates.peek(key) !== isolate) return;
-    isolate.prepareSpare();
-    if (isolate.isDisposed) this.#isolates.delete(key);
-    else this.#isolates.set(key, isolate, { size: isolate.bytes });
+    if (this.#isolates.peek(key)?.isolate !== isolate) return;
+    if (!this.#users.has(isolate)) isolate.prepareSpare();
+    // One that is in use again is counted too, or a thread that never rests would keep them all.
+    const size = isolate.isDisposed ? Number.POSITIVE_INFINITY : isolate.bytes;
+    if (size > IDLE_ISOLATE_BYTES_MAX) this.#isolates.delete(key);
+    else this.#isolates.set(key, { isolate }, { size });
   }
 
-  #report(id: number): void {
+  #showHolder(id: number): void {
     this.#task.progress[0] = id;
     Atomics.add(this.#task.progress, 1, 1);
   }
 
-  #answer(result: ThreadResult): void {
-    if (this.#results.length === 0) setImmediate(() => this.#flush());
-    this.#results.push(result);
+  #tell(message: ThreadReport['message'], body: string): void {
+    if (this.#reports.length === 0) setImmediate(() => this.#flush());
+    this.#reports.push({ message, body });
   }
 
   #flush(): void {
-    const results = this.#results;
-    this.#results = [];
-    this.#task.port.postMessage(results);
+    const reports = this.#reports;
+    this.#reports = [];
+    this.#task.port.postMessage(reports);
   }
 }
 
@@ -117,8 +147,11 @@ class IsolateThread {
 export default function serveIsolates(task: ThreadTask): Promise<void> {
   const thread = new IsolateThread(task);
   const { port } = task;
-  port.on('message', (runs: readonly ThreadRun[]) => {
-    for (const run of runs) thread.start(run);
+  port.on('message', (items: readonly (ThreadRun | ThreadAnswer)[]) => {
+    for (const item of items) {
+      if ('run' in item) thread.start(item);
+      else thread.answer(item);
+    }
   });
   // The host counts a thread as ready at its first, empty answer.
   port.postMessage([]);

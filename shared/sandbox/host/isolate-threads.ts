@@ -1,46 +1,67 @@
 /**
- * The threads of a host, and which run goes to which. A thread serves one tenant at a time: code that
- * holds its thread delays nobody else's. Runs that find no thread wait here in order.
+ * The threads of a host, and which run goes to which. A thread serves one tenant at a time, so that code
+ * that holds its thread delays nobody else's; only who would wait for long shares one. Runs that find
+ * no thread wait here in order. A run that waits for an answer from outside takes no room.
  */
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { monotonicNow } from '../protocol.ts';
-import type { ThreadResult, ThreadRun, ThreadTask } from './isolate-thread.ts';
+import { type AnswerMessage, monotonicNow } from '../protocol.ts';
+import type { ThreadAnswer, ThreadReport, ThreadRun, ThreadTask } from './isolate-thread.ts';
+import type { SharedBundles } from './module-bundles.ts';
 
-/** Runs of one tenant that share a thread; most of them wait for something. */
+/** Runs of one tenant that share a thread, without those that wait for an answer. */
 const RUNS_PER_THREAD_MAX = 8;
+/** With more, waiting ones included, another thread is better if there is one: each has a context. */
+const CONTEXTS_PER_THREAD_GOOD = 32;
+/** Who has waited longer for a thread gets a place beside another tenant's runs. */
+const SHARE_AFTER_MS = 100;
+/** More would only be a list that is longer than a thread's isolates. */
+const REMEMBERED_SCRIPTS_MAX = 24;
 
 interface Thread {
   readonly port: MessagePort;
   readonly progress: Int32Array;
-  tenant_id: string | undefined;
-  in_flight: number;
+  /** Runs that have not ended, by tenant. */
+  readonly tenants: Map<string, number>;
+  runs: number;
+  /** Of them, those that wait for an answer from outside. */
+  parked: number;
   /** Scripts it has seen: their isolates are likely warm. */
   readonly script_keys: Set<string>;
-  outbox: ThreadRun[];
+  outbox: (ThreadRun | ThreadAnswer)[];
   seen_changes: number;
   ready: boolean;
 }
 
-/** More would only be a list that is longer than a thread's isolates. */
-const REMEMBERED_SCRIPTS_MAX = 24;
+interface PlacedRun {
+  readonly thread: Thread;
+  readonly tenant_id: string;
+  /** Calls that have not been answered. */
+  readonly calls: Set<number>;
+}
+
+interface WaitingRun {
+  readonly item: ThreadRun;
+  readonly since_ms: number;
+}
 
 export class IsolateThreads {
   readonly #threads: Thread[] = [];
-  #waiting: ThreadRun[] = [];
-  readonly #inFlight = new Map<number, Thread>();
-  readonly #onResult: (result: ThreadResult) => void;
+  #waiting: WaitingRun[] = [];
+  readonly #placed = new Map<number, PlacedRun>();
+  readonly #onReport: (report: ThreadReport) => void;
   readonly #onReady: () => void;
 
   /** Starts `count` threads. `onLost`: one ended, which only its failure can cause. */
   constructor(
     count: number,
-    onResult: (result: ThreadResult) => void,
+    bundles: SharedBundles,
+    onReport: (report: ThreadReport) => void,
     onReady: () => void,
     onLost: () => void,
   ) {
-    this.#onResult = onResult;
+    this.#onReport = onReport;
     this.#onReady = onReady;
     const pool = new Piscina({
       filename: join(import.meta.dirname, 'isolate-thread.ts'),
@@ -51,17 +72,25 @@ export class IsolateThreads {
       atomics: 'disabled',
       env: {},
     });
-    for (let index = 0; index < count; index += 1) this.#startThread(pool, onLost);
+    for (let index = 0; index < count; index += 1) this.#startThread(pool, bundles, onLost);
   }
 
   get count(): number {
     return this.#threads.length;
   }
 
-  dispatch(run: ThreadRun): void {
-    const thread = this.#threadFor(run);
-    if (thread === undefined) this.#waiting.push(run);
-    else this.#assign(thread, run);
+  dispatch(item: ThreadRun, since_ms = monotonicNow()): void {
+    const thread = this.#threadFor(item);
+    if (thread === undefined) this.#waiting.push({ item, since_ms });
+    else this.#assign(thread, item);
+  }
+
+  /** Brings an answer to its run; nothing happens when that has ended. */
+  answer(answer: AnswerMessage, body: string): void {
+    const run = this.#placed.get(answer.id);
+    if (run === undefined) return;
+    this.#closeCall(run, answer.call);
+    this.#post(run.thread, { answer, body });
   }
 
   /** Runs that have held their thread since the last call of this. */
@@ -75,44 +104,56 @@ export class IsolateThreads {
     return busy;
   }
 
-  /** Answers the runs that waited here until their deadline; none of their code has run. */
-  endOverdue(): void {
+  /** Looks after the runs that wait here: ends those whose time is over, places who waits for long. */
+  serveWaiting(): void {
+    if (this.#waiting.length === 0) return;
     const now = monotonicNow();
-    const overdue = this.#waiting.filter(({ run }) => run.ends_at_ms <= now);
-    if (overdue.length === 0) return;
-    this.#waiting = this.#waiting.filter(({ run }) => run.ends_at_ms > now);
-    for (const { run } of overdue) {
-      const result = { kind: 'result', id: run.id, ending: 'timeout', console: [] } as const;
-      this.#onResult({ result, body: '' });
+    const waiting = this.#waiting.splice(0);
+    for (const entry of waiting) {
+      const { run } = entry.item;
+      if (run.ends_at_ms <= now) {
+        const message = { kind: 'result', id: run.id, ending: 'timeout', console: [] } as const;
+        this.#onReport({ message, body: '' });
+      } else {
+        const isLong = now - entry.since_ms > SHARE_AFTER_MS;
+        const thread = this.#threadFor(entry.item) ?? (isLong ? this.#sharedThread() : undefined);
+        if (thread === undefined) this.#waiting.push(entry);
+        else this.#assign(thread, entry.item);
+      }
     }
   }
 
-  #startThread(pool: Piscina, onLost: () => void): void {
+  #startThread(pool: Piscina, bundles: SharedBundles, onLost: () => void): void {
     const { port1, port2 } = new MessageChannel();
     const progress = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
     const thread: Thread = {
-      ...{ port: port1, progress, tenant_id: undefined, in_flight: 0, ready: false },
+      ...{ port: port1, progress, tenants: new Map(), runs: 0, parked: 0, ready: false },
       ...{ script_keys: new Set(), outbox: [], seen_changes: 0 },
     };
     this.#threads.push(thread);
-    port1.on('message', (results: readonly ThreadResult[]) => this.#take(thread, results));
-    const task: ThreadTask = { port: port2, progress };
+    port1.on('message', (reports: readonly ThreadReport[]) => this.#take(thread, reports));
+    const task: ThreadTask = { port: port2, progress, bundles };
     pool.run(task, { transferList: [port2] }).then(onLost, onLost);
   }
 
   #threadFor({ run }: ThreadRun): Thread | undefined {
-    const own = this.#threads.filter((thread) => thread.tenant_id === run.tenant_id);
-    const free = own.find(
-      (thread) => thread.in_flight < RUNS_PER_THREAD_MAX && !this.#isHeld(thread),
-    );
-    if (free !== undefined) return free;
-    const idle = this.#threads.filter((thread) => thread.tenant_id === undefined);
+    const own = this.#threads.filter((thread) => thread.tenants.has(run.tenant_id));
+    const open = own.filter(hasRoom).sort((left, right) => left.runs - right.runs);
+    const free = open.find((thread) => !this.#isHeld(thread));
+    if (free !== undefined && free.runs < CONTEXTS_PER_THREAD_GOOD) return free;
     // One thread always stays for somebody else.
-    if (own.length >= Math.max(1, this.count - 1)) {
-      return own.find((thread) => thread.in_flight < RUNS_PER_THREAD_MAX);
-    }
+    if (own.length >= Math.max(1, this.count - 1)) return free ?? open[0];
+    const idle = this.#threads.filter((thread) => thread.runs === 0);
     const warm = idle.find((thread) => thread.script_keys.has(run.script_key));
-    return warm ?? idle.sort((left, right) => left.script_keys.size - right.script_keys.size)[0];
+    const coldest = idle.sort((left, right) => left.script_keys.size - right.script_keys.size)[0];
+    return warm ?? coldest ?? free;
+  }
+
+  /** One where nothing computes now. */
+  #sharedThread(): Thread | undefined {
+    return this.#threads
+      .filter((thread) => hasRoom(thread) && !this.#isHeld(thread))
+      .sort((left, right) => left.runs - left.parked - (right.runs - right.parked))[0];
   }
 
   /** Whether customer code was seen holding the thread. */
@@ -121,43 +162,73 @@ export class IsolateThreads {
     return id !== 0 && changes === thread.seen_changes;
   }
 
-  #assign(thread: Thread, run: ThreadRun): void {
-    thread.tenant_id = run.run.tenant_id;
-    thread.in_flight += 1;
-    thread.script_keys.delete(run.run.script_key);
-    thread.script_keys.add(run.run.script_key);
+  #assign(thread: Thread, item: ThreadRun): void {
+    const { id, tenant_id, script_key } = item.run;
+    thread.tenants.set(tenant_id, (thread.tenants.get(tenant_id) ?? 0) + 1);
+    thread.runs += 1;
+    thread.script_keys.delete(script_key);
+    thread.script_keys.add(script_key);
     for (const oldest of thread.script_keys) {
       if (thread.script_keys.size <= REMEMBERED_SCRIPTS_MAX) break;
       thread.script_keys.delete(oldest);
     }
-    this.#inFlight.set(run.run.id, thread);
-    if (thread.outbox.length === 0) setImmediate(() => this.#post(thread));
-    thread.outbox.push(run);
+    this.#placed.set(id, { thread, tenant_id, calls: new Set() });
+    this.#post(thread, item);
   }
 
-  #post(thread: Thread): void {
-    const runs = thread.outbox;
-    thread.outbox = [];
-    thread.port.postMessage(runs);
+  #post(thread: Thread, item: ThreadRun | ThreadAnswer): void {
+    if (thread.outbox.length === 0) {
+      setImmediate(() => {
+        const items = thread.outbox;
+        thread.outbox = [];
+        thread.port.postMessage(items);
+      });
+    }
+    thread.outbox.push(item);
   }
 
-  #take(thread: Thread, results: readonly ThreadResult[]): void {
+  #take(thread: Thread, reports: readonly ThreadReport[]): void {
     if (!thread.ready) {
       thread.ready = true;
       if (this.#threads.every(({ ready }) => ready)) this.#onReady();
     }
-    for (const result of results) {
-      this.#inFlight.delete(result.result.id);
-      thread.in_flight -= 1;
-      this.#onResult(result);
+    for (const report of reports) {
+      const { message } = report;
+      const run = this.#placed.get(message.id);
+      if (run === undefined) continue;
+      if (message.kind === 'result') this.#leave(message.id, run);
+      else if (message.kind === 'call') this.#openCall(run, message.call);
+      else this.#closeCall(run, message.call);
+      this.#onReport(report);
     }
-    if (thread.in_flight === 0) thread.tenant_id = undefined;
-    this.#dispatchWaiting();
+    if (this.#waiting.length > 0) this.#dispatchWaiting();
+  }
+
+  #openCall(run: PlacedRun, call: number): void {
+    if (run.calls.size === 0) run.thread.parked += 1;
+    run.calls.add(call);
+  }
+
+  #closeCall(run: PlacedRun, call: number): void {
+    if (run.calls.delete(call) && run.calls.size === 0) run.thread.parked -= 1;
+  }
+
+  #leave(id: number, { thread, tenant_id, calls }: PlacedRun): void {
+    this.#placed.delete(id);
+    thread.runs -= 1;
+    if (calls.size > 0) thread.parked -= 1;
+    const left = (thread.tenants.get(tenant_id) ?? 1) - 1;
+    if (left > 0) thread.tenants.set(tenant_id, left);
+    else thread.tenants.delete(tenant_id);
   }
 
   /** In order, but a tenant without a thread does not hold up those behind it. */
   #dispatchWaiting(): void {
     const waiting = this.#waiting.splice(0);
-    for (const run of waiting) this.dispatch(run);
+    for (const { item, since_ms } of waiting) this.dispatch(item, since_ms);
   }
+}
+
+function hasRoom(thread: Thread): boolean {
+  return thread.runs - thread.parked < RUNS_PER_THREAD_MAX;
 }

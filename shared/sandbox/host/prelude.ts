@@ -5,7 +5,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  CALL_LIMITS,
+  CALL_REQUEST_BYTES_MAX,
   CONSOLE_BYTES_MAX,
+  CONSOLE_LINES_MAX,
   ERROR_ENTRIES_MAX,
   MESSAGE_CHARACTERS_MAX,
   RESULT_BYTES_MAX,
@@ -18,7 +21,10 @@ const ENTRY = 'start';
 const LIMITS = {
   result_bytes_max: RESULT_BYTES_MAX,
   console_bytes_max: CONSOLE_BYTES_MAX,
+  console_lines_max: CONSOLE_LINES_MAX,
   timers_max: TIMERS_MAX,
+  calls: CALL_LIMITS,
+  call_request_bytes_max: CALL_REQUEST_BYTES_MAX,
   message_characters_max: MESSAGE_CHARACTERS_MAX,
   error_entries_max: ERROR_ENTRIES_MAX,
 };

@@ -103,6 +103,8 @@ async function startDataPlane(control: TestControlPlane, aheadSeconds: number): 
     PORT: '0',
     CONTROL_PLANE_PORT: String(control.port),
     DATABASE_POOL_MAX: '8',
+    // Tokens need none, and these tests start many data planes.
+    SANDBOX_HOSTS: '0',
     SALLYPORT_TEST_CLOCK_OFFSET: String(aheadSeconds),
   });
   const settings = { ...environment, ...requiredSettings(environment) };

@@ -27,6 +27,9 @@ describe('readEnvironment', () => {
       bootstrapKey: undefined,
       egressAllow: [],
       egressCaFile: undefined,
+      sandboxHosts: undefined,
+      sandboxReuse: 'invocation',
+      sandboxStrict: false,
       logLevel: 'info',
     });
   });
@@ -67,6 +70,9 @@ describe('readEnvironment', () => {
     SALLYPORT_KEK: [`${KEK.slice(0, -2)}==`, KEK.slice(1), 'secret', `${KEK}${KEK}`],
     SALLYPORT_BOOTSTRAP_KEY: ['key_secret', 'secret', `${generateApiKey()}1`],
     SALLYPORT_EGRESS_ALLOW: ['10.0.0.1/8', '10.0.0.0/33', 'localhost', 'secret', '10.0.0.0/8,'],
+    SANDBOX_HOSTS: ['-1', '65', 'half', '1.5'],
+    SALLYPORT_SANDBOX_REUSE: ['context', 'Reactor', 'true'],
+    SALLYPORT_SANDBOX_STRICT: ['1', 'yes', 'TRUE', 'on'],
     LOG_LEVEL: ['INFO', 'verbose'],
   };
   for (const [name, values] of Object.entries(bad)) {
@@ -164,7 +170,11 @@ describe('childEnvironment', () => {
       SALLYPORT_KEK: KEK,
       NODE_ENV: 'test',
       SALLYPORT_TEST_CLOCK_OFFSET: '60',
+      SANDBOX_HOSTS: '3',
+      SALLYPORT_SANDBOX_REUSE: 'reactor',
+      SALLYPORT_SANDBOX_STRICT: 'true',
     });
+    expect(settings).to.deep.include({ sandboxHosts: 3, sandboxStrict: true });
     const child = childEnvironment(source, settings);
     expect(child).to.deep.include({ PATH: '/bin', PORT: '4000', SALLYPORT_KEK: KEK });
     expect(child).not.to.have.any.keys('SALLYPORT_BOOTSTRAP_KEY', 'SALLYPORT_KEK_FILE');

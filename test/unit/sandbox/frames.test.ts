@@ -53,6 +53,7 @@ describe('frames on a pipe', () => {
 
   for (const [what, bytes] of [
     ['a length of 4 GiB', Buffer.from('ffffffff00000002', 'hex')],
+    ['a header of more than 1 MiB', Buffer.from('0020000000100001', 'hex')],
     ['a header longer than its frame', Buffer.from('0000000800000009', 'hex')],
     ['a frame without room for its header length', Buffer.from('0000000000000000', 'hex')],
     [

@@ -59,6 +59,46 @@ describe('the end of a run', () => {
     ]) {
       expect(custom({ status: 200, headers })).to.equal('error');
     }
+    const many = Object.fromEntries(Array.from({ length: 101 }, (_item, i) => [`x-${i}`, '1']));
+    expect(custom({ status: 200, headers: many })).to.equal('error');
+  });
+
+  it('passes the body of a custom response on as the text that it is, and never parses it', () => {
+    const head = '{"name":"CustomHttpResponseError","status":200}';
+    for (const body of ['{"a":1}', '"text"', `[${'{},'.repeat(1e6)}{}]`, '['.repeat(1e6)]) {
+      const ended = readResult('error', `${head}\n${body}`);
+      expect(ended.kind === 'custom_response' && ended.body === body).to.equal(true);
+    }
+    const ended = readResult('error', head);
+    expect(ended.kind === 'custom_response' && ended.body).to.equal(undefined);
+  });
+
+  it('is not parsed when it has more members than any error, or is longer', () => {
+    const members = Array.from({ length: 1e5 }, (_item, i) => `"${i}":1`).join();
+    const long = JSON.stringify('x'.repeat(1024 * 1024));
+    for (const text of [`{"errors":{${members}}}`, `{"errors":{"a":[${long}]}}`]) {
+      const ended = readResult('error', text);
+      expect(ended.kind === 'error' && ended.error.errors).to.deep.equal({
+        error: ['The error could not be read.'],
+      });
+    }
+  });
+
+  it('has its entries and messages cut, whatever the prelude let through', () => {
+    const entries = Array.from({ length: 200 }, (_item, i) => [`${i}`, Array(200).fill('')]);
+    const ended = read({ name: 'Error', errors: Object.fromEntries(entries) });
+    if (ended.kind !== 'error') throw new Error(ended.kind);
+    expect(Object.values(ended.error.errors).map(({ length }) => length)).to.deep.equal(
+      Array(100).fill(100),
+    );
+    const long = read({ name: 'Error', errors: { ['n'.repeat(2000)]: ['m'.repeat(2000)] } });
+    const [[name, messages] = []] = long.kind === 'error' ? Object.entries(long.error.errors) : [];
+    expect([name?.length, messages?.[0]?.length]).to.deep.equal([1024, 1024]);
+  });
+
+  it('is one of a result that is too large, whatever the host let through', () => {
+    const text = JSON.stringify('x'.repeat(5 * 1024 * 1024));
+    expect(readResult('ok', text)).to.deep.equal({ kind: 'result_too_large' });
   });
 });
 
@@ -68,6 +108,11 @@ describe('a message of a host', () => {
     ...[
       { kind: 'result', id: '1', ending: 'ok' },
       { kind: 'result', id: 1, ending: 'constructor' },
+      { kind: 'call', id: 1, call: 1, service: 'constructor' },
+      { kind: 'call', id: 1, call: 0, service: 'fetch' },
+      { kind: 'call', id: 1, call: 1.5, service: 'fetch' },
+      { kind: 'call', id: '1', call: 1, service: 'fetch' },
+      { kind: 'cancel', id: 1, call: '1' },
     ],
   ]) {
     it(`is none when it is ${JSON.stringify(header)}`, () => {
@@ -80,5 +125,11 @@ describe('a message of a host', () => {
     expect(readHostMessage({ kind: 'result', id: 1, ending: 'ok', console })).to.deep.equal({
       ...{ kind: 'result', id: 1, ending: 'ok', console: [{ level: 'log', text: 'a' }] },
     });
+  });
+
+  it('has 1,024 console lines at most', () => {
+    const console = Array.from({ length: 5000 }, () => ({ level: 'log', text: '' }));
+    const message = readHostMessage({ kind: 'result', id: 1, ending: 'ok', console });
+    expect(message?.kind === 'result' && message.console.length).to.equal(1024);
   });
 });

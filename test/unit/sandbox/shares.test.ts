@@ -5,7 +5,9 @@ import { Quarantine } from '../../../shared/sandbox/quarantine.ts';
 import { TenantShares } from '../../../shared/sandbox/tenant-shares.ts';
 
 describe('the share of a tenant', () => {
-  const limits = { tenant_running_max: 2, tenant_waiting_max: 1, machine_max: 4 };
+  const limits = {
+    ...{ tenant_running_max: 2, tenant_started_max: 3, tenant_waiting_max: 1, machine_max: 4 },
+  };
 
   it('lets a run start, then wait, then refuses it', async () => {
     const shares = new TenantShares(limits);
@@ -34,6 +36,90 @@ describe('the share of a tenant', () => {
     for (const tenant of ['a', 'b', 'b', 'c']) shares.release(tenant);
     for (const tenant of ['x', 'x', 'y', 'y'])
       expect(typeof shares.acquire(tenant)).to.equal('object');
+  });
+
+  it('is bounded in bytes too, waiting runs included, for a tenant and for all', () => {
+    const shares = new TenantShares({
+      ...{ tenant_running_max: 1, tenant_bytes_max: 10, machine_bytes_max: 15 },
+    });
+    expect(shares.acquire('a', false, 11)).to.equal('tenant');
+    for (const bytes of [6, 4]) {
+      expect(typeof shares.acquire('a', false, bytes)).to.equal('object');
+    }
+    expect(shares.acquire('a', false, 1)).to.equal('tenant');
+    expect(shares.acquire('a', true, 1), 'nested').to.equal('tenant');
+    expect(typeof shares.acquire('a', false, 0)).to.equal('object');
+    expect(shares.acquire('b', false, 6)).to.equal('machine');
+    expect(typeof shares.acquire('b', false, 5)).to.equal('object');
+    shares.release('a', false, 6);
+    expect(shares.acquire('a', false, 7)).to.equal('tenant');
+    expect(typeof shares.acquire('a', false, 6)).to.equal('object');
+    expect(shares.acquire('b', false, 1)).to.equal('machine');
+    for (const bytes of [4, 0, 6]) shares.release('a', false, bytes);
+    expect(typeof shares.acquire('c', false, 10)).to.equal('object');
+  });
+});
+
+describe('the share of a tenant whose runs wait for answers', () => {
+  const limits = {
+    ...{ tenant_running_max: 1, tenant_started_max: 2, tenant_waiting_max: 9, machine_max: 99 },
+  };
+  const started: string[] = [];
+  const ask = (shares: TenantShares, name: string, nested = false): string => {
+    const admitted = shares.acquire('a', nested);
+    if (typeof admitted === 'string') return admitted;
+    void admitted.then(() => started.push(name));
+    return 'admitted';
+  };
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  beforeEach(() => {
+    started.length = 0;
+  });
+
+  it('is for others meanwhile, but never more than may have started', async () => {
+    const shares = new TenantShares(limits);
+    for (const name of ['1', '2', '3']) ask(shares, name);
+    await turn();
+    expect(started).to.deep.equal(['1']);
+    shares.park('a');
+    await turn();
+    expect(started).to.deep.equal(['1', '2']);
+    shares.park('a');
+    await turn();
+    expect(started).to.deep.equal(['1', '2']);
+    shares.release('a', true);
+    await turn();
+    expect(started).to.deep.equal(['1', '2', '3']);
+  });
+
+  it('lets a run go on whose answer has come, and starts none until there is room again', async () => {
+    const shares = new TenantShares(limits);
+    for (const name of ['1', '2', '3']) ask(shares, name);
+    shares.park('a');
+    shares.unpark('a');
+    shares.release('a');
+    await turn();
+    expect(started).to.deep.equal(['1', '2']);
+    shares.release('a');
+    await turn();
+    expect(started).to.deep.equal(['1', '2', '3']);
+  });
+
+  it('has room for a run that another waits for, until there are too many of those', async () => {
+    const shares = new TenantShares(limits);
+    for (const name of ['1', '2', '3']) ask(shares, name);
+    shares.park('a');
+    shares.park('a');
+    for (const name of ['1.1', '2.1']) ask(shares, name, true);
+    await turn();
+    expect(started).to.deep.equal(['1', '2', '1.1']);
+    shares.park('a');
+    await turn();
+    expect(started).to.deep.equal(['1', '2', '1.1', '2.1']);
+    expect(ask(shares, '1.1.1', true)).to.equal('tenant');
+    for (const parked of [false, true, true, true]) shares.release('a', parked);
+    await turn();
+    expect(started.at(-1)).to.equal('3');
   });
 });
 
@@ -86,16 +172,53 @@ describe('the quarantine', () => {
   it('lets a script go after it has behaved, not before', () => {
     const quarantine = new Quarantine<{ tenant_id: string; script_key: string }>(() => undefined);
     const run = { tenant_id: 'a', script_key: 'a/1' };
-    quarantine.convict('a/1');
+    quarantine.convict(run);
     let runs = 0;
-    for (; quarantine.holds('a/1') && runs < 100; runs += 1) {
+    for (; quarantine.holds(run, false) && runs < 100; runs += 1) {
       quarantine.enter(run);
       quarantine.leave(run, true);
     }
     expect(runs).to.equal(20);
-    quarantine.convict('a/1');
+    quarantine.convict(run);
     quarantine.enter(run);
     quarantine.leave(run, false);
-    expect(quarantine.holds('a/1')).to.equal(true);
+    expect(quarantine.holds(run, false)).to.equal(true);
+  });
+
+  it('holds a tenant as a whole whose scripts ended three hosts within a minute, or one without a spare', () => {
+    let now_ms = 0;
+    const quarantine = new Quarantine<{ tenant_id: string; script_key: string }>(
+      () => undefined,
+      () => now_ms,
+    );
+    const other = { tenant_id: 'a', script_key: 'a/good' };
+    for (const round of [1, 2]) {
+      for (const script of [1, 2]) {
+        quarantine.convict({ tenant_id: 'a', script_key: `a/${round}.${script}` });
+        now_ms += 10_000;
+        expect(quarantine.holds(other, false), 'two in a minute').to.equal(false);
+        expect(quarantine.holds(other, true), 'no spare host').to.equal(true);
+      }
+      now_ms += 60_000;
+    }
+    for (const script of [1, 2, 3]) {
+      expect(quarantine.holds(other, false)).to.equal(false);
+      quarantine.convict({ tenant_id: 'a', script_key: `a/3.${script}` });
+    }
+    expect(quarantine.holds(other, false)).to.equal(true);
+    expect(quarantine.holds({ tenant_id: 'b', script_key: 'b/good' }, false)).to.equal(false);
+    now_ms += 59_999;
+    expect(quarantine.holds(other, false)).to.equal(true);
+    now_ms += 1;
+    expect(quarantine.holds(other, false)).to.equal(false);
+  });
+
+  it('does not hold a tenant whose scripts are only suspected', () => {
+    const quarantine = new Quarantine<{ tenant_id: string; script_key: string }>(() => undefined);
+    for (const script_key of ['a/1', 'a/2', 'a/3', 'a/4']) {
+      quarantine.suspect({ tenant_id: 'a', script_key });
+      expect(quarantine.holds({ tenant_id: 'a', script_key }, false)).to.equal(true);
+    }
+    expect(quarantine.holds({ tenant_id: 'a', script_key: 'a/5' }, true)).to.equal(false);
   });
 });

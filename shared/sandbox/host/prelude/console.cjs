@@ -1,9 +1,14 @@
 /** `console`: lines to the host, which keeps a bounded number of bytes. Never an object crosses. */
 const { format, inspect } = require('inspect');
 let left = limits.console_bytes_max;
+let linesLeft = limits.console_lines_max;
+internal.onReset(() => {
+  left = limits.console_bytes_max;
+  linesLeft = limits.console_lines_max;
+});
 
 function write(level, parts) {
-  if (left <= 0) return;
+  if (left <= 0 || linesLeft <= 0) return;
   let line;
   try {
     line = format(...parts);
@@ -12,6 +17,7 @@ function write(level, parts) {
   }
   line = line.slice(0, left);
   left -= line.length + 1;
+  linesLeft -= 1;
   native('log', level, line);
 }
 

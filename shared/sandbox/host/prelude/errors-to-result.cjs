@@ -37,7 +37,10 @@ exports.describe = function describe(error, end, stringify) {
   const name = nameOf(error);
   if (name === 'CustomHttpResponseError') {
     const { status, headers, body } = error;
-    const text = stringify({ name, status, headers, body });
+    const head = stringify({ name, status, headers });
+    const bodyText = stringify(body);
+    // The body is text for the gateway: it may have half a million members.
+    const text = bodyText === undefined ? head : `${head}\n${bodyText}`;
     if (text.length > limits.result_bytes_max) end('result_too_large', '');
     else end('error', text);
     return;

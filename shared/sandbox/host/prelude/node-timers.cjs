@@ -1,9 +1,15 @@
 /** Timers. The host keeps the time; the number of waiting timers is bounded. */
 const waiting = new Map();
-const { get, set, delete: remove } = Map.prototype;
+const { get, set, delete: remove, clear: empty } = Map.prototype;
 const { apply } = Reflect;
 let last = 0;
 let count = 0;
+
+/** Another run has this context now. Ids go on, so that an old one never means a new timer. */
+internal.onReset(() => {
+  apply(empty, waiting, []);
+  count = 0;
+});
 
 function start(callback, delay, args, repeats) {
   if (typeof callback !== 'function') throw new TypeError('The callback must be a function.');

@@ -39,6 +39,10 @@ class URL {
     return this.#searchParams;
   }
 
+  get [Symbol.toStringTag]() {
+    return 'URL';
+  }
+
   toString() {
     return this.href;
   }

@@ -17,33 +17,44 @@ for (const name of ['WebAssembly', 'SharedArrayBuffer', 'Atomics', 'Finalization
   delete globalThis[name];
 }
 
+/** Files of the prelude that keep something for a run: called when the next run gets this context. */
+let resets;
+internal.onReset = (reset) => {
+  resets = { __proto__: null, reset, next: resets };
+};
+/** What the run may call out for; read by calls.cjs, which says what is there. */
+internal.services = { __proto__: null, fetch: false, bt: false };
+
+/** Counts the runs of this context. What one of them left behind cannot end another. */
+let current = 0;
 let ended = false;
-function end(ending, text) {
-  if (ended) return;
+function end(ending, text, run = current) {
+  if (ended || run !== current) return;
   ended = true;
   native('done', ending, text);
 }
 
-function endWithError(error) {
+function endWithError(error, run = current) {
+  const endRun = (ending, text) => end(ending, text, run);
   try {
-    require('errors-to-result').describe(error, end, stringify);
+    require('errors-to-result').describe(error, endRun, stringify);
   } catch {
-    end('error', '{"name":"Error","errors":{"error":["The error could not be read."]}}');
+    endRun('error', '{"name":"Error","errors":{"error":["The error could not be read."]}}');
   }
 }
 
-internal.fail = endWithError;
+internal.fail = (error) => endWithError(error);
 
-function endWithValue(value) {
+function endWithValue(value, run) {
   let text;
   try {
     text = stringify(value);
   } catch (error) {
-    return endWithError(error);
+    return endWithError(error, run);
   }
-  if (text === undefined) return end('ok', 'null');
-  if (text.length > limits.result_bytes_max) return end('result_too_large', '');
-  return end('ok', text);
+  if (text === undefined) return end('ok', 'null', run);
+  if (text.length > limits.result_bytes_max) return end('result_too_large', '', run);
+  return end('ok', text, run);
 }
 
 /** `undefined` when `module.exports` is a function that can be called; otherwise what is wrong. */
@@ -65,14 +76,33 @@ function whyNotCallable(module) {
   return undefined;
 }
 
-async function invoke(script, request) {
+async function invoke(script, request, run) {
   let settled;
   try {
     settled = await apply(script, undefined, [request]);
   } catch (error) {
-    return endWithError(error);
+    return endWithError(error, run);
   }
-  endWithValue(settled);
+  endWithValue(settled, run);
+}
+
+/** The function of a script that has been loaded in this context. */
+let loaded;
+
+/** A run begins: nothing is left here of the one before. */
+function begin(fetch, bt) {
+  current += 1;
+  ended = false;
+  missing.error = undefined;
+  internal.services.fetch = fetch;
+  internal.services.bt = bt;
+  for (let item = resets; item !== undefined; item = item.next) item.reset();
+}
+
+function callLoaded(requestText) {
+  const request = parse(requestText);
+  if (internal.services.bt) request.bt = require('bt-client')(require('calls').call);
+  return void invoke(loaded, request, current);
 }
 
 function load(factory, purpose, requestText) {
@@ -90,7 +120,9 @@ function load(factory, purpose, requestText) {
   const wrong = whyNotCallable(module);
   if (wrong !== undefined) return end('type', stringify(wrong));
   if (purpose === 'check') return end('ok', 'null');
-  return void invoke(getOwnPropertyDescriptor(module, 'exports').value, parse(requestText));
+  loaded = getOwnPropertyDescriptor(module, 'exports').value;
+  native('loaded');
+  callLoaded(requestText);
 }
 
 function safeMessage(error) {
@@ -107,7 +139,13 @@ const LISTED = {
   __proto__: null,
   '@basis-theory/basis-theory-reactor-formulas-sdk-js': 'reactor-errors',
   buffer: 'node-buffer',
+  crypto: 'node-crypto',
   events: 'node-events',
+  http: 'node-http',
+  https: 'node-https',
+  'node-fetch': 'node-fetch',
+  perf_hooks: 'node-process',
+  process: 'process-module',
   querystring: 'node-querystring',
   url: 'node-url',
   util: 'node-util',
@@ -117,8 +155,14 @@ const missing = { error: undefined, name: '' };
 function scriptRequire(name) {
   const plain = typeof name === 'string' && name.startsWith('node:') ? name.slice(5) : name;
   const listed = typeof plain === 'string' ? LISTED[plain] : undefined;
+  const npmModule =
+    listed === undefined && typeof name === 'string'
+      ? require('npm-modules').load(name, scriptRequire)
+      : undefined;
+  if (npmModule !== undefined) return npmModule.exports;
   // `node:` is only for what Node itself brings.
-  if (listed === undefined || (plain !== name && plain[0] === '@')) {
+  const isPackage = listed !== undefined && (plain[0] === '@' || plain === 'node-fetch');
+  if (listed === undefined || (plain !== name && isPackage)) {
     missing.name = stringify(`${name}`.slice(0, 214));
     missing.error = new ErrorClass(
       'Cannot find module: it is not on the list of available modules.',
@@ -128,6 +172,9 @@ function scriptRequire(name) {
   }
   return require(listed);
 }
+
+/** For files of the prelude that build on an npm module. */
+internal.scriptRequire = scriptRequire;
 
 /** A global that is built when it is first read, so that a context costs little. */
 function lazily(name, read) {
@@ -145,21 +192,37 @@ const GLOBALS = {
   'node-buffer': ['Buffer', 'atob', 'btoa'],
   'node-url': ['URL', 'URLSearchParams'],
   'text-encoding': ['TextEncoder', 'TextDecoder'],
+  'web-crypto': ['crypto', 'Crypto', 'CryptoKey', 'SubtleCrypto'],
   'node-timers': [
     ...['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'],
     ...['setImmediate', 'clearImmediate', 'queueMicrotask'],
   ],
   console: ['console'],
   'structured-clone': ['structuredClone'],
+  fetch: ['fetch', 'Request', 'Response'],
+  headers: ['Headers'],
+  abort: ['AbortController', 'AbortSignal'],
+  blob: ['Blob', 'File'],
+  'form-data': ['FormData'],
+  'dom-exception': ['DOMException'],
+  'event-target': ['Event', 'CustomEvent', 'EventTarget'],
+  'web-stream': ['ReadableStream'],
+  'node-process': ['process', 'performance'],
 };
 for (const file of Object.keys(GLOBALS)) {
   for (const name of GLOBALS[file]) lazily(name, () => require(file)[name]);
 }
 lazily('global', () => globalThis);
 
-/** The only way in. `bind` comes once, before anything else. */
-module.exports = function enter(operation, first, second, third) {
+/** The only way in. `bind` comes once, before anything else; `again` only after a `load`. */
+module.exports = function enter(operation, first, second, third, fetch, bt) {
   if (operation === 'bind') native = first;
-  else if (operation === 'load') load(first, second, third);
-  else if (operation === 'timer') require('node-timers').fire(first);
+  else if (operation === 'load') {
+    begin(fetch, bt);
+    load(first, second, third);
+  } else if (operation === 'again') {
+    begin(fetch, bt);
+    callLoaded(first);
+  } else if (operation === 'timer') require('node-timers').fire(first);
+  else if (operation === 'answer') internal.answer(first, second, third);
 };

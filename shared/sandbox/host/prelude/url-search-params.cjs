@@ -124,6 +124,10 @@ class URLSearchParams {
     return this.entries();
   }
 
+  get [Symbol.toStringTag]() {
+    return 'URLSearchParams';
+  }
+
   toString() {
     return this.#pairs.map(([name, value]) => `${encodePart(name)}=${encodePart(value)}`).join('&');
   }

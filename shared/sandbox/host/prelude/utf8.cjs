@@ -1,5 +1,7 @@
 /** UTF-8 both ways (Unicode 15, table 3-7). Ill-formed input becomes U+FFFD, never an exception. */
 const CHUNK = 4096;
+/** Shorter ones are not worth a call of their own. */
+const ASCII_RUN_MIN = 32;
 
 function byteLength(text) {
   let bytes = text.length;
@@ -76,25 +78,41 @@ function readPoint(bytes, index) {
   return [point, index + more + 1];
 }
 
+/** End of the ASCII that begins at `index`, at most a piece away. */
+function asciiEnd(bytes, index) {
+  const most = Math.min(bytes.length, index + CHUNK);
+  let end = index;
+  while (end < most && bytes[end] < 0x80) end += 1;
+  return end;
+}
+
 /** `fatal`: throws a TypeError on ill-formed input. */
 function decode(bytes, fatal = false) {
   let text = '';
   let points = [];
   let index = 0;
+  const flush = () => {
+    text += String.fromCodePoint(...points);
+    points = [];
+  };
   while (index < bytes.length) {
-    const byte = bytes[index];
-    const [point, next] = byte < 0x80 ? [byte, index + 1] : readPoint(bytes, index);
+    const end = asciiEnd(bytes, index);
+    if (end - index >= ASCII_RUN_MIN) {
+      if (points.length > 0) flush();
+      text += String.fromCharCode(...bytes.subarray(index, end));
+      index = end;
+      continue;
+    }
+    const [point, next] = bytes[index] < 0x80 ? [bytes[index], index + 1] : readPoint(bytes, index);
     if (fatal && point === 0xfffd && bytes[index] !== 0xef) {
       throw new TypeError('The encoded data was not valid for encoding utf-8');
     }
     points.push(point);
     index = next;
-    if (points.length === CHUNK) {
-      text += String.fromCodePoint(...points);
-      points = [];
-    }
+    if (points.length === CHUNK) flush();
   }
-  return text + String.fromCodePoint(...points);
+  flush();
+  return text;
 }
 
 exports.byteLength = byteLength;

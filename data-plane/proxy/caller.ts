@@ -1,0 +1,199 @@
+/**
+ * Who goes through which proxy, and by what right. Both are only cached: nothing leaves before the
+ * version gate has confirmed them, and they are asked for again when a script has held things up
+ * (design section 1, invariant 4).
+ */
+import type { Access, Transform } from '../../shared/access/access-rules.ts';
+import type { ConfigReading } from '../../shared/config-entries/config-version.ts';
+import { ApiError } from '../../shared/errors.ts';
+import type { CachedApplication } from '../config-cache/application-cache.ts';
+import type { CachedProxy } from '../config-cache/proxy-cache.ts';
+import { requireHeld, requireTransform } from '../routes/permit.ts';
+import type { ProxyingServices } from '../services.ts';
+import { StaleConfigError } from '../version-gate.ts';
+import { ephemeralProxy } from './ephemeral.ts';
+import type { ProxyRequest } from './read-request.ts';
+import type { ProxyRight } from './transform-context.ts';
+
+/** From the least to the most that is shown. */
+const OPENNESS: readonly Transform[] = ['redact', 'mask', 'reveal'];
+const USE = 'token:use';
+
+export class ProxyCaller implements ProxyRight {
+  readonly proxy: CachedProxy;
+  /** `undefined`: anybody who knows the key of the proxy. */
+  readonly application: CachedApplication | undefined;
+  /** Whether Postgres said, after the request arrived, that both are current. */
+  confirmed = false;
+  readonly #services: ProxyingServices;
+  /** What was decided for each container that a token was used from. */
+  readonly #used = new Map<string, Transform>();
+
+  constructor(
+    proxy: CachedProxy,
+    application: CachedApplication | undefined,
+    services: ProxyingServices,
+  ) {
+    this.proxy = proxy;
+    this.application = application;
+    this.#services = services;
+  }
+
+  /** What the caller may use; remembered, to be asked for again. */
+  get access(): Access | undefined {
+    if (this.application === undefined) return undefined;
+    const { access } = this.application;
+    return {
+      ...access,
+      decide: (permission, container) => {
+        const transform = access.decide(permission, container);
+        if (transform !== undefined) this.#used.set(container, transform);
+        return transform;
+      },
+    };
+  }
+
+  /** Throws 401 or 403 when the proxy wants more than the caller has. */
+  requireRight(): void {
+    if (!this.proxy.require_auth) return;
+    if (this.application === undefined) throw unauthorized();
+    requireHeld(this.application, USE);
+    if (isEphemeral(this.proxy) && this.application.type !== 'private') {
+      throw new ApiError('forbidden', 'BT-PROXY-URL needs the key of a private application');
+    }
+  }
+
+  /** Throws `StaleConfigError` when the configuration moved on, 401 when the key's time is over. */
+  confirm(reading: ConfigReading): void {
+    if (!this.isAt(reading.config_version)) throw new StaleConfigError(reading);
+    this.#refuseExpired(reading);
+    this.confirmed = true;
+  }
+
+  /** Whether both were read at this version. */
+  isAt(version: string | null): boolean {
+    const { proxy, application } = this;
+    if (proxy.config_version !== version) return false;
+    return application === undefined || application.config_version === version;
+  }
+
+  /** Both at the tenant's version. Throws 404 or 401 when one is gone. */
+  async refreshed(version: string | null): Promise<ProxyCaller> {
+    const { applications, proxying } = this.#services;
+    const application =
+      this.application === undefined || this.application.config_version === version
+        ? this.application
+        : await applications.refresh(this.application, version);
+    if (this.application !== undefined && application === undefined) throw unauthorized();
+    const proxy = await this.#refreshedProxy(version, proxying);
+    if (proxy === undefined) throw proxyNotFound();
+    return new ProxyCaller(proxy, application, this.#services);
+  }
+
+  async current(): Promise<void> {
+    const reading = await this.#services.gate.read(this.proxy.tenant_id);
+    this.#refuseExpired(reading);
+    if (this.isAt(reading.config_version)) return;
+    // The one request goes on with what it was decided on; only the right to it must still be there.
+    const now = await this.refreshed(reading.config_version);
+    now.requireRight();
+    for (const [container, used] of this.#used) {
+      if (now.application === undefined) throw unauthorized();
+      const transform = requireTransform(now.application, USE, container);
+      if (OPENNESS.indexOf(transform) < OPENNESS.indexOf(used)) throw lostMeanwhile();
+    }
+  }
+
+  async #refreshedProxy(
+    version: string | null,
+    { proxies }: ProxyingServices['proxying'],
+  ): Promise<CachedProxy | undefined> {
+    if (this.proxy.config_version === version) return this.proxy;
+    if (!isEphemeral(this.proxy)) return proxies.refresh(this.proxy, version);
+    return version === null ? undefined : { ...this.proxy, config_version: version };
+  }
+
+  #refuseExpired({ now_ms }: ConfigReading): void {
+    const expires_at_ms = this.application?.expires_at_ms ?? null;
+    if (expires_at_ms !== null && expires_at_ms <= now_ms) throw unauthorized();
+  }
+}
+
+/**
+ * The caller as last known. Throws 404 for an unknown proxy and for one of another tenant, 401 for an
+ * API key that is not known, also where none is needed: whoever sends one means to act with it.
+ */
+export async function findCaller(
+  request: ProxyRequest,
+  apiKey: string | undefined,
+  services: ProxyingServices,
+): Promise<ProxyCaller> {
+  const { applications, proxying } = services;
+  const { proxyKey } = request;
+  const application =
+    apiKey === undefined
+      ? undefined
+      : (applications.cached(apiKey) ?? (await applications.load(apiKey)));
+  if (apiKey !== undefined && application === undefined) throw unauthorized();
+  if (proxyKey === undefined) {
+    const proxy = ephemeralProxy(request.url, application, proxying);
+    if (application === undefined || proxy === undefined) throw unauthorized();
+    return new ProxyCaller(proxy, application, services);
+  }
+  const { proxies } = proxying;
+  const proxy = proxies.cached(proxyKey) ?? (await proxies.load(proxyKey));
+  const isForeign = application !== undefined && application.tenant_id !== proxy?.tenant_id;
+  if (proxy === undefined || isForeign) throw proxyNotFound();
+  return new ProxyCaller(proxy, application, services);
+}
+
+/** A configuration that changes faster than a request can be decided is a fault, not a queue. */
+const ATTEMPTS_MAX = 8;
+
+/** Runs `decide` until it was decided on the tenant's current configuration, refusals included. */
+export async function decideCurrently<T>(
+  found: ProxyCaller,
+  decide: (caller: ProxyCaller) => Promise<T>,
+  { gate }: Pick<ProxyingServices, 'gate'>,
+): Promise<{ caller: ProxyCaller; decided: T }> {
+  let caller = found;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    let reading: ConfigReading;
+    try {
+      const decided = await decide(caller);
+      if (caller.confirmed) return { caller, decided };
+      reading = await gate.read(caller.proxy.tenant_id);
+      caller.confirm(reading);
+      return { caller, decided };
+    } catch (error) {
+      if (error instanceof StaleConfigError) reading = error.reading;
+      else if (caller.confirmed || !(error instanceof ApiError)) throw error;
+      else {
+        // A refusal by what is only cached: it stands if the cache is current.
+        reading = await gate.read(caller.proxy.tenant_id);
+        if (caller.isAt(reading.config_version)) {
+          caller.confirm(reading);
+          throw error;
+        }
+      }
+    }
+    caller = await caller.refreshed(reading.config_version);
+  }
+  throw new ApiError('unavailable', 'The configuration keeps changing; try again', {
+    headers: { 'retry-after': '1' },
+  });
+}
+
+const isEphemeral = (proxy: CachedProxy): boolean => proxy.slot === '';
+
+function unauthorized(): ApiError {
+  return new ApiError('unauthorized', 'A missing or invalid BT-API-KEY was provided');
+}
+
+function proxyNotFound(): ApiError {
+  return new ApiError('not_found', 'The proxy does not exist');
+}
+
+function lostMeanwhile(): ApiError {
+  return new ApiError('forbidden', 'The key lost its right to some tokens meanwhile');
+}

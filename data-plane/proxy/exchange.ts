@@ -1,0 +1,166 @@
+/**
+ * One request to a destination over undici and the head of its answer. Nothing is repeated, redirected
+ * or upgraded; a destination that does not begin its answer in time has none.
+ */
+import type { Dispatcher } from 'undici';
+import { DestinationBody } from './destination-body.ts';
+import type { RequestBody } from './request-body.ts';
+
+/** Facts 10.1. */
+export const ANSWER_WITHIN_MS = 25_000;
+/** RFC 9110 section 15.2 sets no limit; more than this is an attack on whoever waits. */
+export const INFORMATIONAL_MAX = 16;
+
+export interface OutgoingRequest {
+  readonly origin: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly method: string;
+  /** Names and values in turn, without Host and framing. */
+  readonly headers: string[];
+  readonly body: Buffer | RequestBody | undefined;
+}
+
+export interface DestinationAnswer {
+  readonly status: number;
+  /** Names and values in turn, as sent. */
+  readonly headers: string[];
+  readonly body: DestinationBody;
+}
+
+/** Why an exchange was ended on this side. */
+export class ExchangeEnded extends Error {
+  readonly reason: 'timeout' | 'caller_gone' | 'informational' | 'status';
+
+  constructor(reason: ExchangeEnded['reason']) {
+    super(`the exchange was ended: ${reason}`);
+    this.name = 'ExchangeEnded';
+    this.reason = reason;
+  }
+}
+
+/** A request under way, whichever engine carries it. */
+export interface Exchange {
+  /** Rejects with whatever went wrong before the head of the answer was complete. */
+  readonly answer: Promise<DestinationAnswer>;
+  /** Ends it, before or after the head. */
+  abort(error: ExchangeEnded): void;
+}
+
+/** `answerWithinMs`: from the end of the request to the end of the answer's head. */
+export function sendOverUndici(
+  dispatcher: Pick<Dispatcher, 'dispatch'>,
+  request: OutgoingRequest,
+  answerWithinMs = ANSWER_WITHIN_MS,
+): Exchange {
+  const exchange = new UndiciExchange(request.body, answerWithinMs);
+  const { origin, target, method, headers, body } = request;
+  const isStream = body !== undefined && !Buffer.isBuffer(body);
+  dispatcher.dispatch(
+    {
+      origin,
+      path: target,
+      method: method as Dispatcher.HttpMethod,
+      // Without this undici chunks; a length that is known is announced.
+      headers:
+        isStream && body.length !== undefined
+          ? [...headers, 'content-length', String(body.length)]
+          : headers,
+      body: body ?? null,
+    },
+    exchange,
+  );
+  return exchange;
+}
+
+class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
+  readonly answer: Promise<DestinationAnswer>;
+  #resolve: (answer: DestinationAnswer) => void = () => undefined;
+  #reject: (error: unknown) => void = () => undefined;
+  readonly #timer: DeadlineTimer;
+  #controller: Dispatcher.DispatchController | undefined;
+  #ended: ExchangeEnded | undefined;
+  #body: DestinationBody | undefined;
+  #informational = 0;
+
+  constructor(body: OutgoingRequest['body'], answerWithinMs: number) {
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#timer = new DeadlineTimer(body, answerWithinMs, () =>
+      this.abort(new ExchangeEnded('timeout')),
+    );
+  }
+
+  abort(error: ExchangeEnded): void {
+    this.#ended = error;
+    this.#timer.stop();
+    this.#reject(error);
+    this.#controller?.abort(error);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#ended !== undefined) controller.abort(this.#ended);
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > INFORMATIONAL_MAX) this.abort(new ExchangeEnded('informational'));
+      else if (status < 100) this.abort(new ExchangeEnded('status'));
+      return;
+    }
+    this.#timer.stop();
+    this.#body = new DestinationBody({
+      pause: () => controller.pause(),
+      resume: () => controller.resume(),
+      abort: () => controller.abort(new ExchangeEnded('caller_gone')),
+    });
+    const headers = headerTexts(controller.rawHeaders);
+    this.#resolve({ status, headers, body: this.#body });
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#body?.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#body?.end();
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#timer.stop();
+    this.#reject(error);
+    this.#body?.fail(error);
+  }
+}
+
+/** Runs from the end of a request that is streamed, at once for any other. */
+export class DeadlineTimer {
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(body: OutgoingRequest['body'], ms: number, onTimeout: () => void) {
+    const start = (): void => {
+      if (!this.#isStopped) this.#timer = setTimeout(onTimeout, ms);
+    };
+    if (body === undefined || Buffer.isBuffer(body)) start();
+    else body.once('end', start);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+  }
+}
+
+/** Bytes above ASCII survive as latin1, which is how node:http writes them again. */
+function headerTexts(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
+  const texts: string[] = [];
+  for (const part of Array.isArray(raw) ? raw : []) {
+    texts.push(typeof part === 'string' ? part : part.toString('latin1'));
+  }
+  return texts;
+}

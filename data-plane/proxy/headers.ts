@@ -1,0 +1,134 @@
+/**
+ * Which headers pass a proxy, either way: in the order and the case they came in, repeated ones
+ * included. Pure. Nothing that frames a message, belongs to one connection, or is ours alone passes.
+ * Flat name, value lists, as node:http gives and takes them.
+ */
+import { ApiError } from '../../shared/errors.ts';
+import { isPlainText } from '../../shared/http/header-values.ts';
+
+/** RFC 9110 section 7.6.1, with the older ones that servers still send. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-authentication-info',
+  'te',
+  'trailer',
+  'trailers',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+]);
+
+/** The host is the destination's, the length that of what is sent, and nobody waits for a 100. */
+const REQUEST_ONLY = new Set(['host', 'content-length', 'expect']);
+
+const OURS = 'bt-';
+/** Facts 10.2: others are dropped, since some servers take `_` or blanks in names for `-`. */
+const FORWARDED_NAME = /^[A-Za-z0-9_-]+$/;
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** What a transform is asked to understand. */
+const DECODABLE = 'gzip, deflate, br';
+
+export interface RequestHeaderOptions {
+  readonly traceId: string;
+  /** The answer is decoded here: only codings that we undo are asked for. */
+  readonly decodes: boolean;
+}
+
+/** What of a caller's headers goes to the destination. `Via`, `Forwarded` and the like are untouched. */
+export function forwardedHeaders(raw: readonly string[]): string[] {
+  const dropped = namedByConnection(raw);
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = raw[index] as string;
+    const lower = name.toLowerCase();
+    if (HOP_BY_HOP.has(lower) || REQUEST_ONLY.has(lower) || lower.startsWith(OURS)) continue;
+    if (!FORWARDED_NAME.test(name) || dropped?.has(lower)) continue;
+    kept.push(name, raw[index + 1] as string);
+  }
+  return kept;
+}
+
+/**
+ * The headers of the request as it is sent. Throws 500 for names and values that are no header, which
+ * only a transform can have made. What must not be set is dropped again.
+ */
+export function sentHeaders(headers: readonly string[], options: RequestHeaderOptions): string[] {
+  const { traceId, decodes } = options;
+  const sent: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    const value = headers[index + 1] as string;
+    if (!TOKEN.test(name) || !isPlainText(value)) throw invalidHeader();
+    const lower = name.toLowerCase();
+    if (HOP_BY_HOP.has(lower) || REQUEST_ONLY.has(lower) || lower.startsWith(OURS)) continue;
+    if (decodes && lower === 'accept-encoding') continue;
+    sent.push(name, value);
+  }
+  if (decodes) sent.push('Accept-Encoding', DECODABLE);
+  sent.push('BT-TRACE-ID', traceId);
+  return sent;
+}
+
+function invalidHeader(): ApiError {
+  return new ApiError('internal', 'A transform returned an invalid header');
+}
+
+/** What of a destination's headers goes to the caller; the length only when it is still true. */
+export function returnedHeaders(raw: readonly string[], keepsLength: boolean): string[] {
+  const dropped = namedByConnection(raw);
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = raw[index] as string;
+    const lower = name.toLowerCase();
+    if (HOP_BY_HOP.has(lower) || lower.startsWith(OURS) || dropped?.has(lower)) continue;
+    if (!keepsLength && lower === 'content-length') continue;
+    kept.push(name, raw[index + 1] as string);
+  }
+  return kept;
+}
+
+/**
+ * What we add to an answer of the destination: the trace id, and, as far as it says nothing about them
+ * itself, that any origin may read it and that nobody shall keep it.
+ */
+export function addedHeaders(returned: readonly string[], traceId: string): string[] {
+  const added = ['bt-trace-id', traceId];
+  if (headerOf(returned, 'cache-control') === undefined) added.push('cache-control', 'no-store');
+  if (headerOf(returned, 'access-control-allow-origin') === undefined) {
+    added.push('access-control-allow-origin', '*');
+  }
+  // Lists of several headers are one list (RFC 9110 section 5.3).
+  added.push('access-control-expose-headers', 'bt-trace-id, bt-proxy-destination-status');
+  return added;
+}
+
+/** The first value of a header; `name` in lower case. */
+export function headerOf(headers: readonly string[], name: string): string | undefined {
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const one = headers[index] as string;
+    if (one.length === name.length && one.toLowerCase() === name) return headers[index + 1];
+  }
+  return undefined;
+}
+
+/** Names that `Connection` declares to be for one connection only. */
+function namedByConnection(raw: readonly string[]): Set<string> | undefined {
+  let named: Set<string> | undefined;
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = raw[index] as string;
+    if (name.length !== 'connection'.length || name.toLowerCase() !== 'connection') continue;
+    for (const option of (raw[index + 1] as string).split(',')) {
+      const lower = option.trim().toLowerCase();
+      // A destination must not make us forget how long its answer is.
+      if (lower === '' || lower === 'keep-alive' || lower === 'content-length') continue;
+      named ??= new Set();
+      named.add(lower);
+    }
+  }
+  return named;
+}

@@ -1,0 +1,28 @@
+/** A request body that is read before it goes on, decoded, once, however often a request is decided. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { decompress, readCoding } from '../../shared/http/decompress.ts';
+import { readBody } from '../../shared/http/read-body.ts';
+import type { AcceptedRequest } from '../strict-request.ts';
+
+/** Design section 12: scanned proxy bodies. */
+const BODY_BYTES_MAX = 5 * 1024 * 1024;
+
+export interface IncomingBytes {
+  /** As sent. */
+  readonly wire: Buffer;
+  /** The same object when they were not compressed. */
+  readonly decoded: Buffer;
+}
+
+/** Throws 413 over 5 MiB, on the wire or decoded, 415 for a coding that we do not undo. */
+export async function readIncomingBytes(
+  req: IncomingMessage,
+  res: ServerResponse,
+  head: AcceptedRequest,
+): Promise<IncomingBytes> {
+  const coding = readCoding(head.contentEncoding);
+  if (head.expectsContinue) res.writeContinue();
+  const wire = await readBody(req, { limitBytes: BODY_BYTES_MAX });
+  const isPlain = coding === 'identity' || wire.length === 0;
+  return { wire, decoded: isPlain ? wire : await decompress(wire, coding, BODY_BYTES_MAX) };
+}

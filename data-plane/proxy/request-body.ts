@@ -1,0 +1,52 @@
+/**
+ * The caller's body as it streams to a destination. A stream of its own: whoever sends it may end it at
+ * any time, and the caller's connection must outlive that to carry the answer.
+ */
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+
+const HELD_BYTES_MAX = 64 * 1024;
+
+export class RequestBody extends Readable {
+  /** Bytes, when the caller announced them. */
+  readonly length: number | undefined;
+  readonly #req: IncomingMessage;
+
+  constructor(req: IncomingMessage, length: number | undefined) {
+    super({ highWaterMark: HELD_BYTES_MAX });
+    this.length = length;
+    this.#req = req;
+    // Told to whoever sends it; nobody else listens, and an error must not end the process.
+    this.on('error', () => undefined);
+    req.on('data', this.#take).on('end', this.#end).on('error', this.#lost).on('close', this.#lost);
+    req.pause();
+    if (req.destroyed) this.#lost();
+  }
+
+  override _read(): void {
+    this.#req.resume();
+  }
+
+  /** Before its end: the rest is read to nowhere, so that the connection gets to its next request. */
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    const req = this.#req;
+    req.off('data', this.#take).off('end', this.#end);
+    req.off('error', this.#lost).off('close', this.#lost);
+    // The rest of a broken connection is reported to somebody.
+    req.on('error', () => undefined);
+    if (!req.readableEnded) req.resume();
+    done(error);
+  }
+
+  readonly #take = (chunk: Buffer): void => {
+    if (!this.push(chunk)) this.#req.pause();
+  };
+
+  readonly #end = (): void => {
+    this.push(null);
+  };
+
+  readonly #lost = (): void => {
+    if (!this.#req.complete) this.destroy(new Error('the caller is gone'));
+  };
+}

@@ -1,0 +1,140 @@
+/**
+ * Requests whose caller sets headers of the connection to the destination (BT-PROXY-KEEP-ALIVE,
+ * BT-PROXY-CONNECTION): they go through http-proxy over the same guard, since undici refuses them.
+ */
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import httpProxy from 'http-proxy';
+import type { GuardedAgents } from '../../shared/egress/guarded-agents.ts';
+import { DestinationBody } from './destination-body.ts';
+import {
+  ANSWER_WITHIN_MS,
+  DeadlineTimer,
+  type DestinationAnswer,
+  type Exchange,
+  ExchangeEnded,
+  INFORMATIONAL_MAX,
+  type OutgoingRequest,
+} from './exchange.ts';
+import type { ReservedHeaders } from './read-request.ts';
+
+/** `req` and `res` are the caller's: the answer is not written to them here. */
+export function sendReserved(
+  agents: GuardedAgents,
+  request: OutgoingRequest,
+  reserved: ReservedHeaders,
+  { req, res }: { req: IncomingMessage; res: ServerResponse },
+  answerWithinMs = ANSWER_WITHIN_MS,
+): Exchange {
+  let outgoing: ClientRequest | undefined;
+  let ended: ExchangeEnded | undefined;
+  let fail: (error: unknown) => void = () => undefined;
+  const abort = (error: ExchangeEnded): void => {
+    ended = error;
+    timer.stop();
+    fail(error);
+    outgoing?.destroy(error);
+  };
+  const timer = new DeadlineTimer(request.body, answerWithinMs, () =>
+    abort(new ExchangeEnded('timeout')),
+  );
+  const answer = new Promise<DestinationAnswer>((resolve, reject) => {
+    fail = reject;
+    // One per request: its events are this request's.
+    const proxy = httpProxy.createProxyServer({ selfHandleResponse: true });
+    proxy.on('proxyReq', (made: ClientRequest) => {
+      outgoing = made;
+      limitInformational(made, abort);
+      if (ended !== undefined) made.destroy(ended);
+    });
+    proxy.on('proxyRes', (incoming: IncomingMessage) => {
+      timer.stop();
+      resolve({
+        status: incoming.statusCode ?? 0,
+        headers: incoming.rawHeaders,
+        body: bodyOf(incoming),
+      });
+    });
+    const onError = (error: unknown): void => {
+      timer.stop();
+      reject(error);
+    };
+    const { origin, target, body } = request;
+    const { protocol, host, hostname, port } = new URL(origin);
+    // By its parts: a path would be parsed, and the target of the request line is ours to choose.
+    const address = { protocol, host, hostname, port: port === '' ? undefined : port };
+    // What is forwarded was chosen already; http-proxy would add the rest.
+    req.headers = {};
+    req.url = target;
+    proxy.web(
+      req,
+      res,
+      {
+        target: address as unknown as URL,
+        agent: protocol === 'https:' ? agents.https : agents.http,
+        headers: headersOf(request, reserved, host),
+        buffer: streamOf(body),
+        toProxy: true,
+        followRedirects: false,
+      },
+      onError,
+    );
+  });
+  return { answer, abort };
+}
+
+/** Names in their case and order; repeated ones as lists, which node:http writes as they came. */
+function headersOf(
+  { headers, method, body }: OutgoingRequest,
+  { keepAlive, connection }: ReservedHeaders,
+  host: string,
+): Record<string, string | string[]> {
+  const all = new Map<string, [name: string, values: string[]]>();
+  const add = (name: string, value: string): void => {
+    const known = all.get(name.toLowerCase());
+    if (known === undefined) all.set(name.toLowerCase(), [name, [value]]);
+    else known[1].push(value);
+  };
+  add('Host', host);
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    add(headers[index] as string, headers[index + 1] as string);
+  }
+  const length = Buffer.isBuffer(body) ? body.length : body?.length;
+  if (body === undefined) {
+    if (method !== 'GET' && method !== 'HEAD') add('content-length', '0');
+  } else if (length !== undefined) add('content-length', String(length));
+  else add('transfer-encoding', 'chunked');
+  if (keepAlive !== undefined) add('Keep-Alive', keepAlive);
+  add('Connection', connection ?? 'keep-alive');
+  const entries = [...all.values()].map(
+    ([name, values]) => [name, values.length === 1 ? (values[0] as string) : values] as const,
+  );
+  return Object.fromEntries(entries);
+}
+
+function streamOf(body: OutgoingRequest['body']): Readable {
+  if (body === undefined) return Readable.from([]);
+  return Buffer.isBuffer(body) ? Readable.from([body], { objectMode: false }) : body;
+}
+
+function limitInformational(made: ClientRequest, abort: (error: ExchangeEnded) => void): void {
+  let count = 0;
+  made.on('information', () => {
+    count += 1;
+    if (count > INFORMATIONAL_MAX) abort(new ExchangeEnded('informational'));
+  });
+  // Without a listener node:http closes the connection by itself; the request then ends in an error.
+}
+
+function bodyOf(incoming: IncomingMessage): DestinationBody {
+  const body = new DestinationBody({
+    pause: () => incoming.pause(),
+    resume: () => incoming.resume(),
+    abort: () => incoming.destroy(),
+  });
+  incoming.on('data', (chunk: Buffer) => body.push(chunk));
+  incoming.on('end', () => body.end());
+  incoming.on('error', (error) => body.fail(error));
+  incoming.on('close', () => body.fail(new ExchangeEnded('caller_gone')));
+  return body;
+}

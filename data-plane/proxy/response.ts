@@ -1,0 +1,109 @@
+/**
+ * A destination's answer on its way to the caller: status, headers and body as they are. An answer that
+ * breaks off is never ended properly: the caller's connection is reset.
+ */
+import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { ResponseContext } from '../answer.ts';
+import type { DestinationBody } from './destination-body.ts';
+import type { DestinationAnswer } from './exchange.ts';
+import { addedHeaders, returnedHeaders } from './headers.ts';
+import { invalidAnswer } from './proxy-error.ts';
+
+/** `gone`: the caller did not wait for the end. */
+export type Delivery = 'complete' | 'reset' | 'gone';
+
+/** A body that brings less than this in each such time holds a connection for nothing. */
+const PROGRESS_MS = 25_000;
+const PROGRESS_BYTES_MIN = 1_024;
+
+/** Writes status and headers; throws 502 when they cannot be written as they are. */
+export function writeHead(
+  res: ServerResponse,
+  { status, headers }: Pick<DestinationAnswer, 'status' | 'headers'>,
+  context: ResponseContext,
+  length?: number,
+): void {
+  const isBodiless = status === 204 || status === 205;
+  const flat = returnedHeaders(headers, length === undefined && !isBodiless);
+  flat.push('bt-proxy-destination-status', String(status), ...addedHeaders(flat, context.traceId));
+  if (length !== undefined && !isBodiless) flat.push('content-length', String(length));
+  // An answer that is there before its request is: what follows on the connection is still that.
+  if (context.close || !res.req.complete) flat.push('connection', 'close');
+  try {
+    res.writeHead(status, flat);
+  } catch (error) {
+    throw invalidAnswer(error);
+  }
+}
+
+/** Hands the body on as it comes; resolves when nothing more will be written. */
+export function deliver(body: DestinationBody, res: ServerResponse): Promise<Delivery> {
+  const { whole } = body;
+  if (whole !== undefined) {
+    res.end(whole);
+    return Promise.resolve('complete');
+  }
+  return new Promise((resolve) => {
+    const watch = watchProgress(res, () => {
+      body.abort();
+      resetConnection(res);
+    });
+    const settle = (delivery: Delivery): void => {
+      watch.stop();
+      res.off('drain', resume).off('close', gone);
+      resolve(delivery);
+    };
+    const resume = (): void => body.resume();
+    const gone = (): void => {
+      body.abort();
+      settle('gone');
+    };
+    res.on('drain', resume).on('close', gone);
+    body.deliverTo({
+      data(chunk) {
+        watch.count(chunk.length);
+        return res.write(chunk);
+      },
+      end() {
+        res.end();
+        settle('complete');
+      },
+      fail() {
+        settle('reset');
+        resetConnection(res);
+      },
+    });
+  });
+}
+
+/** Calls `onStall` when within one period neither side moved on. */
+function watchProgress(
+  res: ServerResponse,
+  onStall: () => void,
+): { count(bytes: number): void; stop(): void } {
+  let received = 0;
+  let taken = res.socket?.bytesWritten ?? 0;
+  const timer = setInterval(() => {
+    const written = res.socket?.bytesWritten ?? 0;
+    // A caller who takes what waits for it is not to blame for a destination that is held back.
+    const isTaken = res.writableNeedDrain && written > taken;
+    if (received < PROGRESS_BYTES_MIN && !isTaken) onStall();
+    received = 0;
+    taken = written;
+  }, PROGRESS_MS);
+  return {
+    count: (bytes) => {
+      received += bytes;
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+/** With a reset: a mere end is the end of an answer to an old client. */
+export function resetConnection(res: ServerResponse): void {
+  const { socket } = res;
+  if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
+  else socket?.destroy();
+}

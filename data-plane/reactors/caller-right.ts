@@ -1,0 +1,90 @@
+/**
+ * The right by which a reaction was started, asked for again while it runs and when it has ended:
+ * before anything leaves for the outside, before tokens are made, before the answer (design section 1,
+ * invariant 4). A script is never run twice, so a change of the configuration alone ends nothing.
+ */
+import type { Access, Transform } from '../../shared/access/access-rules.ts';
+import type { Permission } from '../../shared/access/permissions.ts';
+import { ApiError } from '../../shared/errors.ts';
+import type { CachedApplication } from '../config-cache/application-cache.ts';
+import type { CachedReactor } from '../config-cache/reactor-cache.ts';
+import type { Exchange } from '../exchange.ts';
+import { requireHeld, requireTransform } from '../routes/permit.ts';
+import type { ReactingServices } from '../services.ts';
+import { reactorNotFound } from './find-reactor.ts';
+
+/** From the least to the most that is shown. */
+const OPENNESS: readonly Transform[] = ['redact', 'mask', 'reveal'];
+const REACT: Permission = 'token:use';
+
+export class CallerRight {
+  readonly #exchange: Exchange;
+  readonly #services: ReactingServices;
+  readonly #application: CachedApplication;
+  readonly #reactor: CachedReactor;
+  /** What was decided for each container that a token was used from. */
+  readonly #used = new Map<string, Transform>();
+
+  constructor(
+    exchange: Exchange,
+    application: CachedApplication,
+    reactor: CachedReactor,
+    services: ReactingServices,
+  ) {
+    this.#exchange = exchange;
+    this.#application = application;
+    this.#reactor = reactor;
+    this.#services = services;
+  }
+
+  /** The caller's access; what it decides is remembered. */
+  get access(): Access {
+    const { access } = this.#application;
+    return {
+      ...access,
+      decide: (permission, container) => {
+        const transform = access.decide(permission, container);
+        if (transform !== undefined) this.#used.set(container, transform);
+        return transform;
+      },
+    };
+  }
+
+  /**
+   * The caller as it is now. Throws 401 when its key or its time is over, 403 when it could not have
+   * used these tokens now, 404 when the reactor is gone.
+   */
+  async current(): Promise<CachedApplication> {
+    const { applications, reactions, gate } = this.#services;
+    const { tenant_id, config_version } = this.#application;
+    const reading = await gate.read(tenant_id);
+    const application =
+      reading.config_version === config_version
+        ? this.#application
+        : await applications.refresh(this.#application, reading.config_version);
+    if (application === undefined) throw this.#exchange.unauthorized();
+    const { expires_at_ms } = application;
+    if (expires_at_ms !== null && expires_at_ms <= reading.now_ms) {
+      throw this.#exchange.unauthorized();
+    }
+    if (application === this.#application) return application;
+    this.#requireUsed(application);
+    const { reactor_id } = this.#reactor;
+    const reactor = await reactions.reactors.at(tenant_id, reactor_id, application.config_version);
+    if (reactor === undefined) throw reactorNotFound();
+    return application;
+  }
+
+  #requireUsed(application: CachedApplication): void {
+    requireHeld(application, REACT);
+    for (const [container, used] of this.#used) {
+      const now = requireTransform(application, REACT, container);
+      // What was used in clear may not be shown in clear any more: that part of the right is gone.
+      if (OPENNESS.indexOf(now) < OPENNESS.indexOf(used)) throw lostMeanwhile();
+    }
+  }
+}
+
+function lostMeanwhile(): ApiError {
+  return new ApiError('forbidden', 'The key lost its right to some tokens while the reactor ran');
+}

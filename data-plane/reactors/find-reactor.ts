@@ -1,0 +1,32 @@
+/** The reactor of a request, as its tenant has it now. */
+import { ApiError } from '../../shared/errors.ts';
+import type { CachedApplication } from '../config-cache/application-cache.ts';
+import type { CachedReactor } from '../config-cache/reactor-cache.ts';
+import type { ReactingServices } from '../services.ts';
+import { StaleConfigError } from '../version-gate.ts';
+
+/** Ids that no row can have are not asked for. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * The reactor at the very version its caller is judged by. Throws 404, also for those of other
+ * tenants, and `StaleConfigError` when the configuration has moved on since the caller was found.
+ */
+export async function findReactor(
+  id: string,
+  { tenant_id, config_version }: CachedApplication,
+  { reactions: { reactors }, gate }: ReactingServices,
+): Promise<CachedReactor> {
+  const reactor = UUID.test(id)
+    ? await reactors.at(tenant_id, id.toLowerCase(), config_version)
+    : undefined;
+  if (reactor === undefined) throw reactorNotFound();
+  if (reactor.config_version !== config_version) {
+    throw new StaleConfigError(await gate.read(tenant_id));
+  }
+  return reactor;
+}
+
+export function reactorNotFound(): ApiError {
+  return new ApiError('not_found', 'The reactor does not exist');
+}

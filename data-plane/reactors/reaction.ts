@@ -1,0 +1,138 @@
+/**
+ * One run of a reactor: its configuration, what its code may call out for, and its measures. Nothing of
+ * a run's content reaches a log or a metric.
+ */
+import { validationError } from '../../shared/errors.ts';
+import { stringifyJson } from '../../shared/json-text.ts';
+import {
+  castConfiguration,
+  configurationProblems,
+} from '../../shared/reactors/reactor-configuration.ts';
+import { openConfiguration } from '../../shared/reactors/sealed-configuration.ts';
+import {
+  DEADLINE_MS_DEFAULT,
+  monotonicNow,
+  type ScriptRun,
+} from '../../shared/sandbox/protocol.ts';
+import {
+  ScriptCallError,
+  type ScriptService,
+  type ScriptServices,
+} from '../../shared/sandbox/script-services.ts';
+import type { CachedReactor } from '../config-cache/reactor-cache.ts';
+import type { Exchange } from '../exchange.ts';
+import type { Route } from '../serve-exchange.ts';
+import type { ReactingServices } from '../services.ts';
+import type { CallerRight } from './caller-right.ts';
+
+export interface Reaction extends ScriptToRun {
+  readonly reactor: CachedReactor;
+  readonly right: CallerRight;
+}
+
+/** The code of a reactor, or of another thing that runs as one. */
+export interface ScriptToRun {
+  readonly reactor: Pick<
+    CachedReactor,
+    'tenant_id' | 'reactor_id' | 'application_id' | 'code' | 'code_version'
+  >;
+  /** Rejects when the right by which the code runs is gone. */
+  readonly right: { current(): Promise<unknown> };
+  /** JSON texts. */
+  readonly args: string;
+  readonly configuration: string;
+}
+
+/** What a run takes over from the request that asks for it. */
+export interface RunOrigin {
+  readonly head: Pick<Exchange['head'], 'traceId'>;
+  readonly callingRun: Exchange['callingRun'];
+}
+
+export interface FinishedReaction extends ScriptRun {
+  readonly duration_ms: number;
+}
+
+/**
+ * JSON text of the configuration with the types that the formula declares. Throws 400 when it does not
+ * satisfy the formula, which may have been changed since.
+ */
+export async function configurationText(
+  { tenant_id, reactor_id, configuration, configuration_sealed }: CachedReactor,
+  { dataKeys }: Pick<ReactingServices, 'dataKeys'>,
+): Promise<string> {
+  const owner = { kind: 'reactor', tenant_id, id: reactor_id } as const;
+  const values = await openConfiguration(dataKeys, owner, configuration_sealed);
+  const problems = configuration === null ? {} : configurationProblems(configuration, values);
+  if (Object.keys(problems).length > 0) throw validationError(problems);
+  return stringifyJson(castConfiguration(configuration ?? undefined, values));
+}
+
+/** Runs the code once; `react` is the route that serves `req.bt.reactors.react`. */
+export async function runReaction(
+  reaction: ScriptToRun,
+  exchange: RunOrigin,
+  services: ReactingServices,
+  react: Route,
+): Promise<FinishedReaction> {
+  const { sandbox, metrics } = services.reactions;
+  const { reactor, args, configuration } = reaction;
+  const { tenant_id, reactor_id, code, code_version } = reactor;
+  const deadline_ms = timeLeft(exchange);
+  const startedAt = performance.now();
+  metrics.inFlight.inc();
+  const run = await sandbox
+    .run({
+      ...{ tenant_id, args, configuration, deadline_ms, source: code },
+      // A context that is kept belongs to one reactor, not to all of its formula.
+      script_version: sandbox.reuse ? `${reactor_id}/${code_version}` : code_version,
+      reuse: sandbox.reuse,
+      nested: exchange.callingRun !== undefined,
+      services: await servicesFor(reaction, deadline_ms, exchange, services, react),
+    })
+    .finally(() => metrics.inFlight.dec());
+  const duration_ms = performance.now() - startedAt;
+  metrics.reactions.inc({ outcome: run.result.kind });
+  metrics.duration.observe(duration_ms / 1000);
+  return { ...run, duration_ms };
+}
+
+/** 30 s, and never longer than the run that waits for this one. */
+function timeLeft({ callingRun }: RunOrigin): number {
+  if (callingRun === undefined) return DEADLINE_MS_DEFAULT;
+  const left = callingRun.ends_at_ms - monotonicNow();
+  return Math.min(DEADLINE_MS_DEFAULT, Math.max(1, left));
+}
+
+async function servicesFor(
+  { reactor: { tenant_id, application_id }, right }: ScriptToRun,
+  deadline_ms: number,
+  exchange: RunOrigin,
+  services: ReactingServices,
+  react: Route,
+): Promise<ScriptServices> {
+  const fetch = whileEntitled(services.reactions.scriptFetch.fetchFor(tenant_id), right);
+  if (application_id === null) return { fetch };
+  const findApplication = () => services.applications.byId(tenant_id, application_id);
+  // Without the application there is no client, as if none had been configured.
+  if ((await findApplication()) === undefined) return { fetch };
+  const caller = {
+    depth: (exchange.callingRun?.depth ?? 0) + 1,
+    ends_at_ms: monotonicNow() + deadline_ms,
+    traceId: exchange.head.traceId,
+    findApplication,
+  };
+  return { fetch, bt: services.reactions.scriptCalls(caller, { services, react }) };
+}
+
+/** Values leave with a fetch: the caller's right to them is asked for again before each. */
+function whileEntitled(fetch: ScriptService, right: ScriptToRun['right']): ScriptService {
+  return async (request, signal) => {
+    try {
+      await right.current();
+    } catch {
+      throw new ScriptCallError('The right to run this reactor was taken back.');
+    }
+    return fetch(request, signal);
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * What `req.bt` of a running script is answered: each call runs the very route that HTTP runs, with the
+ * rights that the script's application has at that moment. Whatever is not listed here cannot be called,
+ * whatever the text that comes out of the sandbox says.
+ */
+import type { Operation } from '../../shared/api/operation.ts';
+import { react as reactOperation } from '../../shared/api/reactors.ts';
+import * as tokens from '../../shared/api/tokens.ts';
+import { ApiError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/observability/logger.ts';
+import { ScriptCallError, type ScriptService } from '../../shared/sandbox/script-services.ts';
+import { createToken } from '../routes/create-token.ts';
+import { deleteToken } from '../routes/delete-token.ts';
+import { detokenize } from '../routes/detokenize.ts';
+import { getToken } from '../routes/get-token.ts';
+import { listTokens } from '../routes/list-tokens.ts';
+import { searchTokens } from '../routes/search-tokens.ts';
+import { tokenize } from '../routes/tokenize.ts';
+import { updateToken } from '../routes/update-token.ts';
+import { type Route, serveExchange } from '../serve-exchange.ts';
+import type { Services } from '../services.ts';
+import { answerText, errorText } from './script-call-answer.ts';
+import { notACall, readScriptCall } from './script-call-text.ts';
+import { type ScriptCaller, ScriptExchange } from './script-exchange.ts';
+
+/** Reactors inside each other: a reactor that calls one that calls one. */
+export const REACTOR_DEPTH_MAX = 3;
+
+/** Carried out by the very functions that HTTP requests run through. */
+export interface ScriptRoutes {
+  readonly services: Services;
+  /** The route of `POST /reactors/{id}/react`. */
+  readonly react: Route;
+}
+
+/** The `bt` service of one run. */
+export type ScriptCalls = (caller: ScriptCaller, routes: ScriptRoutes) => ScriptService;
+
+interface Entry {
+  readonly operation: Operation;
+  readonly route: Route;
+}
+
+const TOKEN_CALLS: readonly Entry[] = [
+  { operation: tokens.createToken, route: createToken },
+  { operation: tokens.listTokens, route: listTokens },
+  { operation: tokens.getToken, route: getToken },
+  { operation: tokens.updateToken, route: updateToken },
+  { operation: tokens.deleteToken, route: deleteToken },
+  { operation: tokens.searchTokens, route: searchTokens },
+  { operation: tokens.tokenize, route: tokenize },
+  { operation: tokens.detokenize, route: detokenize },
+];
+
+/**
+ * How many calls a run may make and for how long is the sandbox's to enforce. A call that is under way
+ * when the run ends is carried out, like a request whose client has gone.
+ */
+export function createScriptCalls(log: Logger): ScriptCalls {
+  return (caller, { services, react }) =>
+    async (request, signal) => {
+      const call = readScriptCall(request);
+      const { operation, route } = entryOf(call.operation, react);
+      if (signal.aborted) throw new ScriptCallError('The run is over.');
+      try {
+        if (route === react) refuseDepth(caller);
+        const exchange = new ScriptExchange(operation, call, caller);
+        return answerText(await serveExchange(exchange, route, services));
+      } catch (error) {
+        return errorText(error, caller.traceId, log);
+      }
+    };
+}
+
+function entryOf(operationId: string, react: Route): Entry {
+  if (operationId === reactOperation.operationId)
+    return { operation: reactOperation, route: react };
+  const entry = TOKEN_CALLS.find(({ operation }) => operation.operationId === operationId);
+  if (entry === undefined) throw notACall();
+  return entry;
+}
+
+function refuseDepth({ depth }: ScriptCaller): void {
+  if (depth < REACTOR_DEPTH_MAX) return;
+  const detail = `Reactors may call each other at most ${REACTOR_DEPTH_MAX} deep`;
+  throw new ApiError('bad_request', detail);
+}

@@ -1,0 +1,29 @@
+/** What is counted of proxied requests. Labels are from closed sets: no host, no proxy, no path. */
+import { Counter, Histogram } from 'prom-client';
+import type { Metrics } from './metrics.ts';
+
+/** Seconds, up to the 25 s that a destination has. */
+const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
+
+export interface ProxyMetrics {
+  requests: Counter<'outcome'>;
+  destinationDuration: Histogram;
+}
+
+export function createProxyMetrics({ registry }: Pick<Metrics, 'registry'>): ProxyMetrics {
+  const registers = [registry];
+  return {
+    requests: new Counter({
+      name: 'sallyport_proxy_requests_total',
+      help: 'Requests to /proxy by how they ended',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    destinationDuration: new Histogram({
+      name: 'sallyport_proxy_destination_duration_seconds',
+      help: 'From sending a request to a destination to the head of its answer, or its failure',
+      buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+  };
+}

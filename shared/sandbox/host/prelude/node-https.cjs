@@ -1,0 +1,2 @@
+/** Node's `https`, client side. */
+module.exports = require('http-module').moduleOf('https:');

@@ -1,0 +1,210 @@
+/** Where bundled modules are kept: built once, whole or not at all, and by nobody but us. */
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { expect } from 'chai';
+import {
+  areIntact,
+  ensureModuleBundles,
+} from '../../shared/sandbox/modules/ensure-module-bundles.ts';
+import { ensurePrivateFolder } from '../../shared/sandbox/modules/private-folder.ts';
+import { startSandbox } from '../support/sandbox.ts';
+
+const AS_ROOT = process.getuid?.() === 0;
+const STRANGER = 65_533;
+
+describe('the folder of bundled modules', () => {
+  let built: string;
+  let parent: string;
+  before(async () => {
+    if (!AS_ROOT) process.stdout.write('Not run: folders of another owner need root.\n');
+    built = await ensureModuleBundles();
+  });
+  beforeEach(() => {
+    parent = mkdtempSync(join(tmpdir(), 'sallyport-modules-test-'));
+  });
+  afterEach(() => rmSync(parent, { recursive: true, force: true }));
+
+  const ensure = (): Promise<string> => ensureModuleBundles(join(parent, 'modules'));
+  const inodes = (path: string): number[] =>
+    readdirSync(path).map((name) => statSync(join(path, name)).ino);
+
+  it('is built once and found again as it is', async () => {
+    const path = await ensure();
+    const before = inodes(path);
+    expect(before).to.have.length.above(20);
+    expect(await ensure()).to.equal(path);
+    expect(inodes(path)).to.deep.equal(before);
+    expect(readdirSync(dirname(path))).to.deep.equal([basename(path)]);
+  });
+
+  it('leaves no process behind that built it', async function () {
+    if (process.platform !== 'linux') {
+      process.stdout.write('Not run: child processes are read from /proc, on Linux.\n');
+      return this.skip();
+    }
+    await ensure();
+    const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').split(' ');
+    const commands = children
+      .filter((pid) => pid !== '' && existsSync(`/proc/${pid}/cmdline`))
+      .map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+    expect(commands.filter((command) => command.includes('esbuild'))).to.deep.equal([]);
+  });
+
+  it('can be read by a host of another user, and written by none', async () => {
+    const umask = process.umask(0o077);
+    const path = await ensure().finally(() => process.umask(umask));
+    expect(statSync(path).mode & 0o777).to.equal(0o755);
+    for (const name of readdirSync(path)) {
+      expect(statSync(join(path, name)).mode & 0o777, name).to.equal(0o644);
+    }
+  });
+
+  it('holds a module as it was built, with its licence', async () => {
+    const lodash = readFileSync(join(await ensure(), 'lodash.js'), 'utf8');
+    expect(lodash).to.include('Released under MIT license');
+    expect(lodash).not.to.include('sourceMappingURL');
+  });
+
+  it('is made by two at once without quarrel', async () => {
+    const [left, right] = await Promise.all([ensure(), ensure()]);
+    expect(left).to.equal(right);
+    expect(readdirSync(dirname(left))).to.deep.equal([basename(left)]);
+    expect(await ensure()).to.equal(left);
+  });
+
+  /** In the place where `ensure` looks. */
+  function copyOfBuilt(): string {
+    const path = join(parent, 'modules', basename(built));
+    mkdirSync(dirname(path));
+    cpSync(built, path, { recursive: true });
+    chmodSync(path, 0o755);
+    return path;
+  }
+
+  const REBUILT = ['a changed module', 'a link in its place'];
+  const PLANTED = 'module.exports = "planted";';
+  const spoilers: [string, (path: string) => void][] = [
+    ['a changed module', (path) => appendFileSync(join(path, 'lodash.js'), PLANTED)],
+    ['a missing module', (path) => rmSync(join(path, 'lodash.js'))],
+    ['a file that is none of ours', (path) => writeFileSync(join(path, 'fs.js'), PLANTED)],
+    ['a broken index', (path) => writeFileSync(join(path, 'index.json'), '{"modules":{}')],
+    ['an empty index', (path) => writeFileSync(join(path, 'index.json'), '{"modules":{}}')],
+    ['a module that others can write', (path) => chmodSync(join(path, 'lodash.js'), 0o666)],
+    ['others who can write into it', (path) => chmodSync(path, 0o777)],
+    [
+      'a link in its place',
+      (path) => {
+        renameSync(path, `${path}.elsewhere`);
+        symlinkSync(`${path}.elsewhere`, path);
+      },
+    ],
+    [
+      'a link to a module in its place',
+      (path) => {
+        renameSync(join(path, 'lodash.js'), `${path}.lodash.js`);
+        symlinkSync(`${path}.lodash.js`, join(path, 'lodash.js'));
+      },
+    ],
+  ];
+  if (AS_ROOT) {
+    spoilers.push(['another owner', (path) => chownSync(path, STRANGER, STRANGER)]);
+    spoilers.push([
+      'a module of another owner',
+      (path) => chownSync(join(path, 'lodash.js'), STRANGER, STRANGER),
+    ]);
+  }
+  for (const [what, spoil] of spoilers) {
+    it(`is not taken when it has ${what}`, async () => {
+      const path = copyOfBuilt();
+      expect(await areIntact(path)).to.equal(true);
+      spoil(path);
+      expect(await areIntact(path)).to.equal(false);
+    });
+  }
+
+  it('is not taken from a folder that others can write to', async () => {
+    const path = copyOfBuilt();
+    chmodSync(dirname(path), 0o777);
+    expect(await areIntact(path)).to.equal(false);
+  });
+
+  for (const [what, spoil] of spoilers.filter(([what]) => REBUILT.includes(what))) {
+    it(`is built anew when it has ${what}`, async () => {
+      const path = copyOfBuilt();
+      const before = lstatSync(path).ino;
+      spoil(path);
+      expect(await ensure()).to.equal(path);
+      expect(lstatSync(path).ino).not.to.equal(before);
+      expect(await areIntact(path)).to.equal(true);
+      expect(readdirSync(dirname(path)).filter((name) => name.startsWith('.'))).to.deep.equal([]);
+    });
+  }
+
+  it('is not made in a folder that others can write to', async () => {
+    mkdirSync(join(parent, 'modules'));
+    chmodSync(join(parent, 'modules'), 0o777);
+    const failure = await ensure().catch((error: Error) => error.message);
+    expect(failure).to.match(/only this user can write to/);
+  });
+
+  it('may be anywhere the host is told', async () => {
+    const modules_folder = join(parent, 'modules');
+    const sandbox = await startSandbox({ modules_folder });
+    try {
+      expect(
+        await sandbox.value("module.exports = () => require('lodash').chunk([1, 2, 3], 2);"),
+      ).to.deep.equal([[1, 2], [3]]);
+    } finally {
+      await sandbox.supervisor.close();
+    }
+  });
+
+  describe('in the temporary folder of the system', () => {
+    it('is made for this user alone, and found again', async () => {
+      const path = join(parent, 'own');
+      expect(await ensurePrivateFolder(path)).to.equal(path);
+      expect(statSync(path).mode & 0o777).to.equal(0o700);
+      expect(await ensurePrivateFolder(path)).to.equal(path);
+    });
+
+    const planters: [string, (path: string) => void][] = [
+      ['others can read', (path) => mkdirSync(path, { mode: 0o755 })],
+      ['is a link', (path) => symlinkSync(parent, path)],
+      ['is a file', (path) => writeFileSync(path, '')],
+    ];
+    if (AS_ROOT) {
+      planters.push([
+        'is of another user',
+        (path) => {
+          mkdirSync(path, { mode: 0o700 });
+          chownSync(path, STRANGER, STRANGER);
+        },
+      ]);
+    }
+    for (const [what, plant] of planters) {
+      it(`is refused when what has its name ${what}`, async () => {
+        const path = join(parent, 'own');
+        plant(path);
+        const failure = await ensurePrivateFolder(path).catch((error: Error) => error.message);
+        expect(failure).to.match(/only this user can read and write/);
+      });
+    }
+  });
+});

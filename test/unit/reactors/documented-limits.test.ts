@@ -1,0 +1,110 @@
+/** docs/reactors.md against the code: a number or a name there that is not true any more fails here. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { REACTOR_DEPTH_MAX } from '../../../data-plane/reactors/script-calls.ts';
+import { Code } from '../../../shared/api/scripts.ts';
+import * as protocol from '../../../shared/sandbox/protocol.ts';
+import { SCRIPT_FETCH_LIMITS } from '../../../shared/sandbox/script-fetch.ts';
+import { REDIRECTS_MAX } from '../../../shared/sandbox/script-fetch-redirect.ts';
+import { REQUEST_BODY_BYTES_MAX } from '../../../shared/sandbox/script-fetch-request.ts';
+import { readResult } from '../../../shared/sandbox/script-result.ts';
+import { DETOKENIZED_TOKENS_MAX } from '../../../shared/tokens/detokenize.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+const DOCUMENT = read('docs/reactors.md');
+
+const count = (value: number): string => value.toLocaleString('en-US');
+const seconds = (value_ms: number): string => `${value_ms / 1_000} s`;
+const bytes = (value: number): string =>
+  value % 2 ** 20 === 0 ? `${value / 2 ** 20} MiB` : `${value / 2 ** 10} KiB`;
+
+/** Cells of the table below a heading, without its own head. */
+function tableBelow(heading: string): string[][] {
+  const section = DOCUMENT.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+  const rows = section.split('\n').filter((line) => line.startsWith('|'));
+  return rows.slice(2).map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+/** A constant that the supervisor keeps to itself. */
+function ofSupervisor(name: string): number {
+  const source = read('shared/sandbox/supervisor.ts');
+  const value = new RegExp(`^const ${name} = ([\\d_]+);$`, 'm').exec(source)?.[1];
+  return Number(value?.replaceAll('_', ''));
+}
+
+const LIMITS = {
+  'characters of the code': count(Number(Reflect.get(Code, 'maxLength'))),
+  'distinct tokens of one call': count(DETOKENIZED_TOKENS_MAX),
+  'time of a run, waiting included': seconds(protocol.DEADLINE_MS_DEFAULT),
+  'time a run may compute in all': seconds(protocol.COMPUTE_MS_MAX),
+  "memory of a script version's isolate": `${protocol.ISOLATE_MEMORY_MB_MAX} MiB`,
+  'arguments and configuration, as JSON': bytes(protocol.REQUEST_BYTES_MAX),
+  'result, as JSON': bytes(protocol.RESULT_BYTES_MAX),
+  'console of a run': bytes(protocol.CONSOLE_BYTES_MAX),
+  'timers that wait at the same time': count(protocol.TIMERS_MAX),
+  'fetches of a run': count(protocol.FETCHES_MAX),
+  'fetches of a run at the same time': count(protocol.FETCHES_IN_FLIGHT_MAX),
+  'calls of `req.bt` in a run': count(protocol.BT_CALLS_MAX),
+  'calls of `req.bt` at the same time': count(protocol.BT_CALLS_IN_FLIGHT_MAX),
+  'reactors that call each other through `req.bt`': `${REACTOR_DEPTH_MAX} deep`,
+  'characters of an error message': count(protocol.MESSAGE_CHARACTERS_MAX),
+  'entries of `errors`, and of each list in it': count(protocol.ERROR_ENTRIES_MAX),
+  "body of a fetch's request": bytes(REQUEST_BODY_BYTES_MAX),
+  'body of a response, unpacked': bytes(SCRIPT_FETCH_LIMITS.responseBytesMax),
+  'redirects of a fetch': count(REDIRECTS_MAX),
+  'until a response begins': seconds(SCRIPT_FETCH_LIMITS.headersMs),
+  'silence within a response': seconds(SCRIPT_FETCH_LIMITS.silenceMs),
+  'a fetch in all': seconds(SCRIPT_FETCH_LIMITS.totalMs),
+  'fetches of a tenant at the same time': count(SCRIPT_FETCH_LIMITS.tenantRequestsMax),
+  'fetches of a tenant that wait': count(SCRIPT_FETCH_LIMITS.tenantWaitingMax),
+  'responses held for a tenant': bytes(SCRIPT_FETCH_LIMITS.tenantBytesMax),
+  'runs of a tenant that compute': count(ofSupervisor('TENANT_RUNNING_MAX')),
+  'runs of a tenant, those that wait for calls out included': count(
+    ofSupervisor('TENANT_STARTED_MAX'),
+  ),
+  'runs of a tenant that wait': count(ofSupervisor('TENANT_WAITING_MAX')),
+  'runs of the machine': count(ofSupervisor('MACHINE_MAX')),
+};
+
+describe('docs/reactors.md', () => {
+  it('has every limit with the number that the code has', () => {
+    const documented = tableBelow('Limits').map(([name, value]) => [name, value]);
+    expect(documented).to.deep.equal(Object.entries(LIMITS));
+  });
+
+  it('has every error class with the status and the detail that it is answered with', () => {
+    const source = read('shared/sandbox/host/prelude/reactor-errors.cjs');
+    const classes = Array.from(source.matchAll(/^ {2}(\w+Error): \[/gm), ([, name]) => name);
+    const rows = tableBelow('Errors').map(([name = '', ...rest]) => [
+      name.replaceAll('`', ''),
+      ...rest,
+    ]);
+    expect(rows.map(([name]) => name)).to.have.members(classes);
+    for (const [name, status, detail] of rows) {
+      const result = readResult('error', JSON.stringify({ name, errors: {} }));
+      const error = result.kind === 'error' ? result.error : undefined;
+      expect([String(error?.status), error?.detail], name).to.deep.equal([status, detail]);
+    }
+  });
+
+  it('names every global that the sandbox adds', () => {
+    const source = read('shared/sandbox/host/prelude/start.cjs');
+    const table = source.split('const GLOBALS = {')[1]?.split('\n};')[0] ?? '';
+    const lists = table.replaceAll(/^ {2}['\w-]+:/gm, '');
+    const names = Array.from(lists.matchAll(/'(\w+)'/g), ([, name]) => name);
+    const section = DOCUMENT.split('## What is inside\n')[1]?.split('\n## ')[0] ?? '';
+    expect(names.length).to.be.above(20);
+    expect(names.filter((name) => !section.includes(`\`${name}\``))).to.deep.equal([]);
+  });
+
+  it('stays short', () => {
+    expect(DOCUMENT.trimEnd().split('\n')).to.have.length.at.most(120);
+  });
+});
