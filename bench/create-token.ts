@@ -3,14 +3,13 @@ import { createCards, newCard } from './cards.ts';
 import { startProcess } from './child-process.ts';
 import type { Claim } from './claim.ts';
 import type { Lab } from './lab.ts';
-import { startHttpLoad } from './load/load.ts';
 import type { InsertRowSettings } from './peers/insert-row.ts';
 import { interleave, perCpuSecond, ratio, type Subject, summary } from './rounds.ts';
 import { seedCards } from './seed-cards.ts';
+import { startSubject } from './start-subject.ts';
 import { createVault, DATA_PLANE_CONNECTIONS, startDataPlane, type Vault } from './vault.ts';
 
 const TOKENS = 10_000;
-const CONNECTIONS = 64;
 const PLAN = { rounds: 7, limit: { seconds: 3 }, warmUp: { seconds: 5 } };
 
 export const createToken: Claim = {
@@ -20,8 +19,7 @@ export const createToken: Claim = {
     await seedCards(vault, TOKENS);
     const { port, pid } = await startDataPlane(lab, vault);
     const workload = createCards(vault);
-    const settings = { port, connections: CONNECTIONS, workloads: [workload] };
-    const product = { load: lab.keep(await startHttpLoad(settings)), pid };
+    const product = await startSubject(lab, { port, pid }, workload);
     const peer = await startInsertRow(lab, vault, await createOne(vault, port));
     const plan = { ...PLAN, postgresPid: lab.postgresPid() };
     const rounds = await interleave({ product, peer }, plan);
@@ -66,7 +64,5 @@ async function startInsertRow(lab: Lab, vault: Vault, answer: string): Promise<S
   };
   const peer = lab.keep(await startProcess<{ port: number }>('peers/insert-row.ts', settings));
   const workload = { ...createCards(vault), contains: id };
-  const { port } = peer.ready;
-  const load = await startHttpLoad({ port, connections: CONNECTIONS, workloads: [workload] });
-  return { load: lab.keep(load), pid: peer.pid };
+  return startSubject(lab, { port: peer.ready.port, pid: peer.pid }, workload);
 }

@@ -3,16 +3,15 @@ import { readCards } from './cards.ts';
 import { startProcess } from './child-process.ts';
 import type { Claim } from './claim.ts';
 import type { Lab } from './lab.ts';
-import { startHttpLoad } from './load/load.ts';
 import type { Workload } from './load/workload.ts';
 import type { HelloSettings } from './peers/hello.ts';
 import type { SingleReadSettings } from './peers/single-read.ts';
 import { interleave, perCpuSecond, ratio, type Subject, summary } from './rounds.ts';
 import { seedCards } from './seed-cards.ts';
+import { startSubject } from './start-subject.ts';
 import { createVault, DATA_PLANE_CONNECTIONS, startDataPlane, type Vault } from './vault.ts';
 
 const TOKENS = 10_000;
-const CONNECTIONS = 64;
 const PLAN = { rounds: 7, limit: { seconds: 3 }, warmUp: { seconds: 5 } };
 
 export const getToken: Claim = {
@@ -21,7 +20,7 @@ export const getToken: Claim = {
     const vault = await createVault(lab, 'get_token');
     const workload = readCards(vault, await seedCards(vault, TOKENS));
     const dataPlane = await startDataPlane(lab, vault);
-    const product = await subjectOf(lab, dataPlane, workload);
+    const product = await startSubject(lab, dataPlane, workload);
     const hello = await startHello(lab, dataPlane.port, vault, workload);
     const single = await startSingleRead(lab, vault, workload);
     const subjects = { product, hello, single };
@@ -51,15 +50,6 @@ export const getToken: Claim = {
   },
 };
 
-async function subjectOf(
-  lab: Lab,
-  { port, pid }: { port: number; pid: number },
-  workload: Workload,
-): Promise<Subject> {
-  const settings = { port, connections: CONNECTIONS, workloads: [workload] };
-  return { load: lab.keep(await startHttpLoad(settings)), pid };
-}
-
 /** Answers with the body of a real read. */
 async function startHello(
   lab: Lab,
@@ -72,7 +62,7 @@ async function startHello(
   const settings: HelloSettings = { body };
   const hello = lab.keep(await startProcess<{ port: number }>('peers/hello.ts', settings));
   const place = { port: hello.ready.port, pid: hello.pid };
-  return subjectOf(lab, place, { ...workload, contains: '{"id":"' });
+  return startSubject(lab, place, { ...workload, contains: '{"id":"' });
 }
 
 async function startSingleRead(lab: Lab, vault: Vault, workload: Workload): Promise<Subject> {
@@ -80,5 +70,5 @@ async function startSingleRead(lab: Lab, vault: Vault, workload: Workload): Prom
   const databasePoolMax = DATA_PLANE_CONNECTIONS;
   const settings: SingleReadSettings = { databaseUrl, kek, databasePoolMax };
   const peer = lab.keep(await startProcess<{ port: number }>('peers/single-read.ts', settings));
-  return subjectOf(lab, { port: peer.ready.port, pid: peer.pid }, workload);
+  return startSubject(lab, { port: peer.ready.port, pid: peer.pid }, workload);
 }

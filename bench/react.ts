@@ -1,12 +1,10 @@
 /** A trivial async function over HTTP, in a fresh context each and in a kept one, against workerd. */
 import type { Claim } from './claim.ts';
 import { freePort } from './free-port.ts';
-import type { Lab } from './lab.ts';
-import { startHttpLoad } from './load/load.ts';
-import type { Workload } from './load/workload.ts';
 import { startWorkerd } from './peers/workerd.ts';
 import { createReactor, reactWith } from './reactors.ts';
-import { interleave, perCpuSecond, ratio, type Subject, summary } from './rounds.ts';
+import { interleave, perCpuSecond, ratio, summary } from './rounds.ts';
+import { startSubject } from './start-subject.ts';
 import { median } from './statistics.ts';
 import { createVault, startDataPlane } from './vault.ts';
 
@@ -14,7 +12,6 @@ import { createVault, startDataPlane } from './vault.ts';
 const CODE = 'module.exports = async (req) => ({ raw: { sum: req.args.a + req.args.b } });';
 const ARGS = { a: 1, b: 2 };
 const ANSWER = '{"raw":{"sum":3}}';
-const CONNECTIONS = 64;
 const PLAN = { rounds: 7, limit: { seconds: 3 }, warmUp: { seconds: 5 } };
 
 export const react: Claim = {
@@ -22,12 +19,12 @@ export const react: Claim = {
   async measure(lab) {
     const vault = await createVault(lab, 'react');
     const workload = reactWith(vault, await createReactor(vault, CODE), ARGS, ANSWER);
-    const fresh = await subjectOf(lab, await startDataPlane(lab, vault), workload);
+    const fresh = await startSubject(lab, await startDataPlane(lab, vault), workload);
     const keeping = await startDataPlane(lab, vault, { sandboxReuse: 'reactor' });
-    const kept = await subjectOf(lab, keeping, workload);
+    const kept = await startSubject(lab, keeping, workload);
     const peerPort = await freePort();
     const { pid } = lab.keep(await startWorkerd(peerPort));
-    const peer = await subjectOf(lab, { port: peerPort, pid }, workload);
+    const peer = await startSubject(lab, { port: peerPort, pid }, workload);
     const plan = { ...PLAN, postgresPid: lab.postgresPid() };
     const rounds = await interleave({ fresh, kept, peer }, plan);
     const freshRates = rounds.fresh.map(perCpuSecond);
@@ -55,12 +52,3 @@ export const react: Claim = {
     ];
   },
 };
-
-async function subjectOf(
-  lab: Lab,
-  { port, pid }: { port: number; pid: number },
-  workload: Workload,
-): Promise<Subject> {
-  const settings = { port, connections: CONNECTIONS, workloads: [workload] };
-  return { load: lab.keep(await startHttpLoad(settings)), pid };
-}

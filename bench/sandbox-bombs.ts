@@ -63,7 +63,7 @@ async function explode(supervisor: Supervisor, name: string, body: string): Prom
   const startedAt = performance.now();
   let ms = 0;
   const bomb = supervisor
-    .run({ tenant_id: 'bomber', script_version: name, source, deadline_ms: DEADLINE_MS })
+    .run({ tenant_id: `bomber of ${name}`, script_version: name, source, deadline_ms: DEADLINE_MS })
     .finally(() => {
       ms = performance.now() - startedAt;
       over = true;

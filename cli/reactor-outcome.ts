@@ -121,11 +121,18 @@ function whyNotPassedOn(value: string): string | undefined {
   return isReadable ? undefined : 'The code must return an object or nothing.';
 }
 
+interface Message {
+  readonly body?: unknown;
+  readonly headers?: unknown;
+}
+
 /** Facts 10.3: a body of any kind, headers of texts, at least one of them. */
 function whyNoMessage(value: string, transform: Transform | undefined): string | undefined {
   if (transform === undefined) return undefined;
-  const result: unknown = JSON.parse(value);
-  const { body, headers } = { ...(result as { body?: unknown; headers?: unknown } | null) };
+  const result = { ...(JSON.parse(value) as Message & { raw?: Message }) };
+  // Older code returns its message inside `raw`.
+  const isInside = result.body === undefined && result.headers === undefined;
+  const { body, headers }: Message = { ...(isInside ? result.raw : result) };
   if (body === undefined && headers === undefined) {
     return `A ${transform} transform must return an object with body, headers or both.`;
   }
@@ -133,11 +140,16 @@ function whyNoMessage(value: string, transform: Transform | undefined): string |
   return isFine ? undefined : 'The headers of a transform must be an object of texts.';
 }
 
+/** Null is no header; only cookies may be a list. */
 function areHeaders(headers: unknown): boolean {
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return false;
-  const isText = (value: unknown): boolean => typeof value === 'string';
-  return Object.values(headers).every((value) =>
-    Array.isArray(value) ? value.every(isText) : isText(value),
+  if (headers === null) return true;
+  if (typeof headers !== 'object' || Array.isArray(headers)) return false;
+  const isValue = (value: unknown): boolean =>
+    value === null || ['string', 'number', 'boolean'].includes(typeof value);
+  return Object.entries(headers).every(([name, value]) =>
+    Array.isArray(value) && name.toLowerCase() === 'set-cookie'
+      ? value.every(isValue)
+      : isValue(value),
   );
 }
 

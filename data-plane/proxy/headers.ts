@@ -30,13 +30,13 @@ const OURS = 'bt-';
 const FORWARDED_NAME = /^[A-Za-z0-9_-]+$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** What a transform is asked to understand. */
-const DECODABLE = 'gzip, deflate, br';
+/** What is decoded here for a transform. */
+export const DECODABLE = 'gzip, deflate, br';
 
 export interface RequestHeaderOptions {
   readonly traceId: string;
-  /** The answer is decoded here: only codings that we undo are asked for. */
-  readonly decodes: boolean;
+  /** In place of what codings the caller takes; absent: as the caller says. */
+  readonly accept: string | undefined;
 }
 
 /** What of a caller's headers goes to the destination. `Via`, `Forwarded` and the like are untouched. */
@@ -58,7 +58,7 @@ export function forwardedHeaders(raw: readonly string[]): string[] {
  * only a transform can have made. What must not be set is dropped again.
  */
 export function sentHeaders(headers: readonly string[], options: RequestHeaderOptions): string[] {
-  const { traceId, decodes } = options;
+  const { traceId, accept } = options;
   const sent: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
@@ -66,10 +66,10 @@ export function sentHeaders(headers: readonly string[], options: RequestHeaderOp
     if (!TOKEN.test(name) || !isPlainText(value)) throw invalidHeader();
     const lower = name.toLowerCase();
     if (HOP_BY_HOP.has(lower) || REQUEST_ONLY.has(lower) || lower.startsWith(OURS)) continue;
-    if (decodes && lower === 'accept-encoding') continue;
+    if (accept !== undefined && lower === 'accept-encoding') continue;
     sent.push(name, value);
   }
-  if (decodes) sent.push('Accept-Encoding', DECODABLE);
+  if (accept !== undefined) sent.push('Accept-Encoding', accept);
   sent.push('BT-TRACE-ID', traceId);
   return sent;
 }

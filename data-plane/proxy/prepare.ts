@@ -7,7 +7,7 @@ import type { Answer } from '../exchange.ts';
 import type { ProxyingServices } from '../services.ts';
 import type { AcceptedRequest } from '../strict-request.ts';
 import type { ProxyCaller } from './caller.ts';
-import { forwardedHeaders, headerOf, type RequestHeaderOptions, sentHeaders } from './headers.ts';
+import { DECODABLE, forwardedHeaders, headerOf, sentHeaders } from './headers.ts';
 import { type IncomingBytes, readIncomingBytes } from './incoming-bytes.ts';
 import { mustReadBody, type PreparedRequest, prepareRequest } from './outgoing-body.ts';
 import type { ProxyRequest } from './read-request.ts';
@@ -84,16 +84,22 @@ export class RequestPreparation {
   ): Prepared {
     const coding = untouched && headerOf(forwarded, 'content-encoding');
     const all = coding === undefined ? headers : [...headers, 'Content-Encoding', coding];
-    return { headers: this.#sent(caller, all), body: untouched ?? body, secrets };
+    return { headers: this.#sent(caller, all, secrets), body: untouched ?? body, secrets };
   }
 
-  #sent({ proxy }: ProxyCaller, headers?: readonly string[]): string[] {
+  #sent(
+    { proxy }: ProxyCaller,
+    headers?: readonly string[],
+    secrets: readonly string[] = [],
+  ): string[] {
     const { req, head } = this.#call;
-    const options: RequestHeaderOptions = {
-      traceId: head.traceId,
-      decodes: proxy.response_transform !== null && head.method !== 'HEAD',
-    };
-    return sentHeaders(headers ?? forwardedHeaders(req.rawHeaders), options);
+    const decodes = proxy.response_transform !== null && head.method !== 'HEAD';
+    // What is compressed cannot be masked.
+    const masks = proxy.leak_tripwire === 'redact' && secrets.length > 0;
+    const accept = masks ? 'identity' : decodes ? DECODABLE : undefined;
+    return sentHeaders(headers ?? forwardedHeaders(req.rawHeaders), {
+      ...{ traceId: head.traceId, accept },
+    });
   }
 
   #stream(): RequestBody {

@@ -38,7 +38,9 @@ export function destinationError(error: unknown): unknown {
   return brokenParser(error) ?? badGateway(lost, error);
 }
 
-function endedError(error: ExchangeEnded): ApiError {
+function endedError(error: ExchangeEnded): Error {
+  // There is nobody to be told.
+  if (error.reason === 'caller_gone') return error;
   return error.reason === 'timeout' ? timeoutError() : invalidAnswer(error);
 }
 

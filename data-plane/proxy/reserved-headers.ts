@@ -123,7 +123,11 @@ function limitInformational(made: ClientRequest, abort: (error: ExchangeEnded) =
     count += 1;
     if (count > INFORMATIONAL_MAX) abort(new ExchangeEnded('informational'));
   });
-  // Without a listener node:http closes the connection by itself; the request then ends in an error.
+  // Without a listener node:http closes the connection, and the request never ends.
+  made.on('upgrade', (_answer, socket) => {
+    socket.destroy();
+    abort(new ExchangeEnded('status'));
+  });
 }
 
 function bodyOf(incoming: IncomingMessage): DestinationBody {

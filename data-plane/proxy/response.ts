@@ -8,7 +8,7 @@ import { TLSSocket } from 'node:tls';
 import type { ResponseContext } from '../answer.ts';
 import type { DestinationBody } from './destination-body.ts';
 import type { DestinationAnswer } from './exchange.ts';
-import { addedHeaders, returnedHeaders } from './headers.ts';
+import { addedHeaders, headerOf, returnedHeaders } from './headers.ts';
 import { invalidAnswer } from './proxy-error.ts';
 
 /** `gone`: the caller did not wait for the end. */
@@ -25,12 +25,14 @@ export function writeHead(
   context: ResponseContext,
   length?: number,
 ): void {
-  const isBodiless = status === 204 || status === 205;
+  const isBodiless = status === 204;
   const flat = returnedHeaders(headers, length === undefined && !isBodiless);
   flat.push('bt-proxy-destination-status', String(status), ...addedHeaders(flat, context.traceId));
   if (length !== undefined && !isBodiless) flat.push('content-length', String(length));
   // An answer that is there before its request is: what follows on the connection is still that.
   if (context.close || !res.req.complete) flat.push('connection', 'close');
+  // Whether such a body is whole nobody knows: ours must not end better than the destination's.
+  if (length === undefined && !isFramed(headers)) res.useChunkedEncodingByDefault = false;
   try {
     res.writeHead(status, flat);
   } catch (error) {
@@ -38,15 +40,27 @@ export function writeHead(
   }
 }
 
-/** Hands the body on as it comes; resolves when nothing more will be written. */
-export function deliver(body: DestinationBody, res: ServerResponse): Promise<Delivery> {
+function isFramed(headers: readonly string[]): boolean {
+  const isOne = (name: string): boolean => headerOf(headers, name) !== undefined;
+  return isOne('content-length') || isOne('transfer-encoding');
+}
+
+/**
+ * Hands the body on as it comes; resolves when nothing more will be written. `progressMs`: in which time
+ * something must move.
+ */
+export function deliver(
+  body: DestinationBody,
+  res: ServerResponse,
+  progressMs = PROGRESS_MS,
+): Promise<Delivery> {
   const { whole } = body;
   if (whole !== undefined) {
     res.end(whole);
     return Promise.resolve('complete');
   }
   return new Promise((resolve) => {
-    const watch = watchProgress(res, () => {
+    const watch = watchProgress(res, progressMs, () => {
       body.abort();
       resetConnection(res);
     });
@@ -57,8 +71,8 @@ export function deliver(body: DestinationBody, res: ServerResponse): Promise<Del
     };
     const resume = (): void => body.resume();
     const gone = (): void => {
-      body.abort();
       settle('gone');
+      body.abort();
     };
     res.on('drain', resume).on('close', gone);
     body.deliverTo({
@@ -81,6 +95,7 @@ export function deliver(body: DestinationBody, res: ServerResponse): Promise<Del
 /** Calls `onStall` when within one period neither side moved on. */
 function watchProgress(
   res: ServerResponse,
+  progressMs: number,
   onStall: () => void,
 ): { count(bytes: number): void; stop(): void } {
   let received = 0;
@@ -92,7 +107,7 @@ function watchProgress(
     if (received < PROGRESS_BYTES_MIN && !isTaken) onStall();
     received = 0;
     taken = written;
-  }, PROGRESS_MS);
+  }, progressMs);
   return {
     count: (bytes) => {
       received += bytes;

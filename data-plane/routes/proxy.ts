@@ -17,6 +17,7 @@ import { type ProxyRequest, readProxyRequest } from '../proxy/read-request.ts';
 import { refuse } from '../proxy/refuse.ts';
 import { deliver, writeHead } from '../proxy/response.ts';
 import { send } from '../proxy/send.ts';
+import { watchAnswer } from '../proxy/watched-answer.ts';
 import { readWholeAnswer } from '../proxy/whole-answer.ts';
 import type { ProxyingServices, Services } from '../services.ts';
 import type { AcceptedRequest } from '../strict-request.ts';
@@ -72,10 +73,11 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
     services,
   );
   if ('custom' in decided) return answerCustom(call, decided.custom);
+  if (call.res.destroyed) return 'caller_gone';
   const exchange = open(call, request, caller, decided, services);
   const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
   call.res.once('close', gone);
-  const answer = await headOf(exchange, services);
+  const answer = watched(await headOf(exchange, services), decided.secrets, call, caller, services);
   // From here on the body is watched.
   call.res.off('close', gone);
   if (call.res.destroyed) {
@@ -121,6 +123,23 @@ async function headOf(
   } finally {
     metrics.destinationDuration.observe((performance.now() - startedAt) / 1000);
   }
+}
+
+/** Told without the value: that there was one is what the operator must know. */
+function watched(
+  answer: DestinationAnswer,
+  secrets: readonly string[],
+  { head: { traceId } }: ProxyCall,
+  { proxy: { proxy_id, tenant_id, leak_tripwire } }: ProxyCaller,
+  { log, proxying: { metrics } }: ProxyingServices,
+): DestinationAnswer {
+  return watchAnswer(answer, secrets, leak_tripwire, (place, count) => {
+    metrics.leaks.inc({ place }, count);
+    log.warn(
+      { trace_id: traceId, tenant_id, proxy_id, place, count },
+      'a destination sent back values that were brought out for it',
+    );
+  });
 }
 
 /** Facts 2.3: nothing but success is transformed, and there must be something to transform. */

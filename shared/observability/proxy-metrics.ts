@@ -8,6 +8,8 @@ const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 export interface ProxyMetrics {
   requests: Counter<'outcome'>;
   destinationDuration: Histogram;
+  /** Values that a destination sent back; `place` is headers or body. */
+  leaks: Counter<'place'>;
 }
 
 export function createProxyMetrics({ registry }: Pick<Metrics, 'registry'>): ProxyMetrics {
@@ -23,6 +25,12 @@ export function createProxyMetrics({ registry }: Pick<Metrics, 'registry'>): Pro
       name: 'sallyport_proxy_destination_duration_seconds',
       help: 'From sending a request to a destination to the head of its answer, or its failure',
       buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    leaks: new Counter({
+      name: 'sallyport_proxy_leaks_total',
+      help: 'Values that a destination sent back after they were brought out for it, by where',
+      labelNames: ['place'],
       registers,
     }),
   };

@@ -18,8 +18,9 @@ export interface ShareLimits {
   readonly machine_bytes_max: number;
 }
 
-const DEFAULTS: ShareLimits = {
-  tenant_running_max: 16,
+/** What holds when nothing else is said. */
+export const SHARE_LIMITS: ShareLimits = {
+  tenant_running_max: 32,
   // Waiting for an answer costs a context each, 0.3 MiB, and bounded calls: room for a slow destination.
   tenant_started_max: 128,
   tenant_waiting_max: 128,
@@ -43,7 +44,7 @@ export class TenantShares {
   #bytes = 0;
 
   constructor(limits: Partial<ShareLimits>) {
-    this.#limits = { ...DEFAULTS, ...limits };
+    this.#limits = { ...SHARE_LIMITS, ...limits };
   }
 
   /**

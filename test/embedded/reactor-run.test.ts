@@ -175,6 +175,8 @@ describe('sallyport reactor run', function () {
       ...[1, null, 500],
       ['A request transform must return an object with body, headers or both.'],
     ]);
+    const older = 'module.exports = () => ({ raw: { headers: { n: 1, "Set-Cookie": ["a"] } } });';
+    expect((await run(older, request)).code).to.equal(0);
     expect(
       await failure('module.exports = () => ({ headers: { a: {} } });', [
         ...['--transform', 'response'],

@@ -3,7 +3,7 @@
  * caller gets a 502 or a reset, never a clean end of half an answer, and the next request is clean.
  */
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect } from 'chai';
 import { type Answering, OK, type Origin, startOrigin } from './origin.ts';
 import { type Proxies, startProxies } from './proxies.ts';
@@ -48,7 +48,6 @@ describe('a broken destination', () => {
     'a NUL in a header': `${HEAD}X-A: a\0b\r\nContent-Length: 2\r\n\r\nab`,
     'status 99': 'HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nab',
     'status 1000': 'HTTP/1.1 1000 X\r\nContent-Length: 2\r\n\r\nab',
-    'HTTP/2.0': 'HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nab',
     'an unasked 101': 'HTTP/1.1 101 X\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\nPRI',
     'an unasked 100': `HTTP/1.1 100 Continue\r\n\r\n${OK}`,
     'a head that is too large': `${HEAD}X-A: ${'a'.repeat(17_000)}\r\n\r\n`,
@@ -100,8 +99,6 @@ describe('a broken destination', () => {
       socket.write(`${HEAD}Content-Length: 9\r\n\r\nhalf`, () =>
         setTimeout(() => socket.resetAndDestroy(), 50),
       ),
-    'is reset without a length': (socket) =>
-      socket.write(`${HEAD}\r\nhalf`, () => setTimeout(() => socket.resetAndDestroy(), 50)),
   };
   for (const [name, answering] of Object.entries(BROKEN_OFF)) {
     for (const version of ['1.1', '1.0']) {
@@ -127,16 +124,35 @@ describe('a broken destination', () => {
 
   it('answers before it has the body: the answer arrives, and the connection ends', async () => {
     const { lines } = await behind(OK);
-    const early = await startOrigin();
-    origins.push(early);
     const bytes = [...lines, 'Content-Length: 100000', 'Content-Type: text/plain'];
     const eager = await startEager();
     const { key } = await proxies.proxy({ destination_url: eager.url });
     bytes[1] = `BT-PROXY-KEY: ${key}`;
     const { text } = await sendRaw(proxies.port, request('POST /proxy', bytes, 'a'.repeat(50_000)));
     expect(parseAnswer(text).status).to.equal(413);
-    expect(parseAnswer(text).headers).to.include('Connection: close');
+    expect(valuesOf(parseAnswer(text), 'connection')).to.deep.equal(['close']);
     await eager.close();
+  });
+
+  it('is lost while it gets a body: 502, and the connection ends', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.resetAndDestroy());
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { key } = await proxies.proxy({ destination_url: `http://localhost:${port}` });
+    const lines = [`BT-API-KEY: ${proxies.key}`, `BT-PROXY-KEY: ${key}`];
+    const framing = ['Transfer-Encoding: chunked', 'Content-Type: text/plain'];
+    const body = `10000\r\n${'a'.repeat(0x10000)}\r\n`;
+    const { text } = await sendRaw(
+      proxies.port,
+      request('POST /proxy', [...lines, ...framing], body),
+    );
+    expect(parseAnswer(text).status).to.equal(502);
+    expect(valuesOf(parseAnswer(text), 'connection')).to.deep.equal(['close']);
+    server.close();
   });
 
   it('serves the next request on the connection of the caller', async () => {
@@ -162,14 +178,13 @@ describe('a broken destination', () => {
       socket.destroy();
       await origin.allClosed();
     }
-    expect(
-      await proxies.metric('sallyport_proxy_requests_total', { outcome: 'caller_gone' }),
-    ).to.equal(2);
+    const left = (): Promise<number> =>
+      proxies.metric('sallyport_proxy_requests_total', { outcome: 'caller_gone' });
+    while ((await left()) < 2) await new Promise(setImmediate);
   });
 
   /** Answers as soon as the head is there. */
   async function startEager(): Promise<Pick<Origin, 'url' | 'close'>> {
-    const { createServer } = await import('node:net');
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.once('data', () => {
@@ -178,7 +193,7 @@ describe('a broken destination', () => {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const { port } = server.address() as { port: number };
+    const { port } = server.address() as AddressInfo;
     return {
       url: `http://localhost:${port}`,
       close: async () => {

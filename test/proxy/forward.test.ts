@@ -252,12 +252,15 @@ describe('forwarding', () => {
       expect(valuesOf(answer, 'content-encoding')).to.deep.equal(['gzip']);
     });
 
-    it('ends a body without a length where the destination ends it', async () => {
+    it('ends a body without a length as the destination does: with the connection', async () => {
       const { lines } = await behind((socket) =>
         socket.end('HTTP/1.0 200 OK\r\n\r\nuntil the end'),
       );
-      const answer = await send('GET /proxy', lines);
-      expect(answer.body).to.equal('d\r\nuntil the end\r\n0\r\n\r\n');
+      const { text, ending } = await sendRaw(proxies.port, request('GET /proxy', lines));
+      const answer = parseAnswer(text);
+      expect([answer.status, answer.body, ending]).to.deep.equal([200, 'until the end', 'end']);
+      expect(valuesOf(answer, 'connection')).to.deep.equal(['close']);
+      expect(valuesOf(answer, 'transfer-encoding')).to.deep.equal([]);
     });
   });
 
@@ -274,6 +277,21 @@ describe('forwarding', () => {
       ...['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 200'],
     ]);
     expect(text.indexOf('one')).to.be.lessThan(text.indexOf('two'));
+  });
+
+  it('asks the database once: for the version alone, or along with the tokens', async () => {
+    const { lines } = await behind();
+    const id = await proxies.token('value');
+    const json = 'Content-Type: application/json';
+    const post = (body: string): Promise<RawAnswer> =>
+      send('POST /proxy', [...lines, json, `Content-Length: ${body.length}`], body);
+    const reads = (): Promise<number> => proxies.metric('sallyport_gate_reads_total');
+    await post('{}');
+    const before = await reads();
+    await post('{}');
+    expect((await reads()) - before).to.equal(1);
+    await post(`{"a":"{{ ${id} }}"}`);
+    expect((await reads()) - before).to.equal(1);
   });
 
   it('keeps connections to a destination, one tenant apart from another', async () => {

@@ -246,6 +246,7 @@ describe('a module that gets hostile data', () => {
     const run = { services: { fetch: fetch.run } };
     const value = await besideNeighbour(sandbox, () => sandbox.value(source, run));
     expect(value).to.equal(4);
+    expect(asked).not.to.have.length(0);
     for (const url of asked)
       expect(new URL(url).hostname).to.match(
         /^(169\.254\.169\.254|\[::1\]|127\.0\.0\.1|localhost)$/,

@@ -77,6 +77,11 @@ describe('a JSON body', () => {
     ['a spelled out expression', '"\\u007B\\u007bpan}\\u007d"', '"4242424242424242"'],
     ['an expression beside escapes', '"\\u00e9\\n\\/ {{year}}"', '"é\\n/ 2030"'],
     ['a value that looks like JSON', '{"a":"{{quote}}"}', '{"a":"\\"},\\"admin\\":{\\"x\\":\\""}'],
+    [
+      'one expression beside braces that are none',
+      '["\\u0041 {{\u00a0pan }}","{{year}}"]',
+      '["\\u0041 {{\u00a0pan }}",2030]',
+    ],
     ['members named like prototypes', '{"__proto__":"{{year}}","constructor":"{{pan}}"}', ''],
   ];
   for (const [what, body, expected] of replaced) {

@@ -1,0 +1,105 @@
+/**
+ * Destinations that keep one waiting (faults F-32): given up in time, with their connections, whether
+ * they say nothing, drip their head or their body, or send hints for ever.
+ */
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { type Exchange, sendOverUndici } from '../../../data-plane/proxy/exchange.ts';
+import { destinationError } from '../../../data-plane/proxy/proxy-error.ts';
+import { type Delivery, deliver } from '../../../data-plane/proxy/response.ts';
+import { type Destination, startEgress, startTcp } from '../egress/destinations.ts';
+
+/** Short enough for a test, long enough for a handshake on a busy machine. */
+const SHORT_MS = 150;
+
+describe('a destination that keeps one waiting', () => {
+  const toClose: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const close of toClose.splice(0)) await close();
+  });
+
+  async function send(onSocket: (socket: Socket) => void): Promise<[Exchange, Destination]> {
+    const destination = await startTcp(onSocket);
+    const dispatcher = startEgress('127.0.0.0/8', [['127.0.0.1']]).dispatcher();
+    toClose.push(destination.close, () => dispatcher.destroy());
+    const request = {
+      ...{ origin: `http://dest.example:${destination.port}`, target: '/', method: 'GET' },
+      ...{ headers: [], body: undefined },
+    };
+    return [sendOverUndici(dispatcher, request, SHORT_MS), destination];
+  }
+
+  const drip = (socket: Socket, text: string): void => {
+    let at = 0;
+    const timer = setInterval(() => socket.write(text[at++ % text.length] ?? ''), 20);
+    socket.on('close', () => clearInterval(timer));
+  };
+
+  const waiting: Record<string, (socket: Socket) => void> = {
+    'says nothing': () => undefined,
+    'drips its head': (socket) => drip(socket, `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(10_000)}`),
+    'sends hints': (socket) => {
+      const timer = setInterval(() => socket.write('HTTP/1.1 103 X\r\n\r\n'), SHORT_MS / 3);
+      socket.on('close', () => clearInterval(timer));
+    },
+  };
+  for (const [name, onSocket] of Object.entries(waiting)) {
+    it(`${name}: 408, and its connection is closed`, async () => {
+      const [exchange, destination] = await send(onSocket);
+      const error: unknown = await exchange.answer.then(() => undefined, destinationError);
+      expect(error).to.include({ status: 408 });
+      await destination.allClosed();
+    });
+  }
+
+  it('drips its body: the caller is reset, and both connections are closed', async () => {
+    const [exchange, destination] = await send((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
+      drip(socket, 'a');
+    });
+    const { body } = await exchange.answer;
+    const delivered = await deliverTo((res) => deliver(body, res, SHORT_MS));
+    expect(delivered).to.deep.equal(['reset', 'reset']);
+    await destination.allClosed();
+  });
+
+  it('is held back by a caller who reads nothing: both connections are closed', async () => {
+    const [exchange, destination] = await send((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      socket.write(Buffer.alloc(64 * 1024 * 1024));
+    });
+    const { body } = await exchange.answer;
+    const [delivery] = await deliverTo((res) => deliver(body, res, SHORT_MS), false);
+    expect(delivery).to.equal('reset');
+    await destination.allClosed();
+  });
+
+  /** What became of the delivery, and how the caller's connection ended. */
+  async function deliverTo(
+    act: (res: ServerResponse) => Promise<Delivery>,
+    isRead = true,
+  ): Promise<[Delivery, string]> {
+    const delivery = Promise.withResolvers<Delivery>();
+    const server = createServer((_req, res) => {
+      res.writeHead(200);
+      act(res).then(delivery.resolve, delivery.reject);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    toClose.push(() => server.close());
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    let ending = 'end';
+    socket.on('error', () => {
+      ending = 'reset';
+    });
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    if (isRead) socket.resume();
+    else socket.pause();
+    const result = await delivery.promise;
+    socket.resume();
+    await once(socket, 'close').catch(() => undefined);
+    return [result, ending];
+  }
+});

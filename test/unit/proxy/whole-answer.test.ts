@@ -1,0 +1,84 @@
+/** Answers that are read whole for a transform: decoded, bounded, and never half of one. */
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { DestinationBody } from '../../../data-plane/proxy/destination-body.ts';
+import { readWholeAnswer } from '../../../data-plane/proxy/whole-answer.ts';
+
+const MIB = 1024 * 1024;
+
+/** A body of these pieces, and whether its connection was closed on our side. */
+function bodyOf(...pieces: Buffer[]): { body: DestinationBody; isAborted(): boolean } {
+  let aborted = false;
+  const body = new DestinationBody({
+    pause: () => undefined,
+    resume: () => undefined,
+    abort: () => {
+      aborted = true;
+    },
+  });
+  setImmediate(() => {
+    for (const piece of pieces) body.push(piece);
+    body.end();
+  });
+  return { body, isAborted: () => aborted };
+}
+
+async function statusOf(reading: Promise<Buffer>): Promise<unknown> {
+  const error: unknown = await reading.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return error instanceof Error ? Reflect.get(error, 'status') : undefined;
+}
+
+describe('a whole answer', () => {
+  it('is decoded by what its Content-Encoding says', async () => {
+    const text = Buffer.from('hello '.repeat(100));
+    const coded: [string | undefined, Buffer][] = [
+      [undefined, text],
+      ['identity', text],
+      ['gzip', gzipSync(text)],
+      ['X-GZIP', gzipSync(text)],
+      ['br', brotliCompressSync(text)],
+      ['deflate', deflateSync(text)],
+      ['deflate', deflateRawSync(text)],
+    ];
+    for (const [coding, bytes] of coded) {
+      const { body } = bodyOf(bytes.subarray(0, 5), bytes.subarray(5));
+      expect((await readWholeAnswer(body, coding)).equals(text), coding).to.equal(true);
+    }
+    expect(await readWholeAnswer(bodyOf().body, 'gzip')).to.have.length(0);
+  });
+
+  it('is 502 when it is too large, as it comes or decoded, and its connection is closed', async () => {
+    const zeros = Buffer.alloc(11 * MIB);
+    const plain = bodyOf(zeros.subarray(0, 6 * MIB), zeros.subarray(6 * MIB));
+    expect(await statusOf(readWholeAnswer(plain.body, undefined))).to.equal(502);
+    expect(plain.isAborted()).to.equal(true);
+    const bombs = {
+      br: brotliCompressSync(zeros),
+      gzip: gzipSync(zeros),
+      deflate: deflateSync(zeros),
+    };
+    for (const [coding, bomb] of Object.entries(bombs)) {
+      expect(await statusOf(readWholeAnswer(bodyOf(bomb).body, coding)), coding).to.equal(502);
+    }
+  });
+
+  it('is 502 when it is not what its coding says, or the coding is not served', async () => {
+    const bytes = Buffer.from('no coding at all');
+    for (const coding of ['gzip', 'br', 'deflate', 'zstd', 'gzip, br', 'constructor']) {
+      expect(await statusOf(readWholeAnswer(bodyOf(bytes).body, coding)), coding).to.equal(502);
+    }
+    const cut = gzipSync('hello').subarray(0, 15);
+    expect(await statusOf(readWholeAnswer(bodyOf(cut).body, 'gzip'))).to.equal(502);
+  });
+
+  it('is 502 when it breaks off', async () => {
+    const { body } = bodyOf();
+    body.push(Buffer.from('half'));
+    const reading = readWholeAnswer(body, undefined);
+    body.fail(Object.assign(new Error('gone'), { code: 'UND_ERR_SOCKET' }));
+    expect(await statusOf(reading)).to.equal(502);
+  });
+});
