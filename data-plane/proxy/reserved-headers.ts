@@ -63,9 +63,10 @@ export function sendReserved(
     const { protocol, host, hostname, port } = new URL(origin);
     // By its parts: a path would be parsed, and the target of the request line is ours to choose.
     const address = { protocol, host, hostname, port: port === '' ? undefined : port };
-    // What is forwarded was chosen already; http-proxy would add the rest.
-    req.headers = {};
-    req.url = target;
+    const { method, headers, url } = req;
+    // What is forwarded was chosen already; http-proxy would add the rest. To a DELETE it adds a length
+    // of 0, whatever frames the body, so it is told another method than it is to send.
+    Object.assign(req, { method: 'POST', headers: {}, url: target });
     proxy.web(
       req,
       res,
@@ -74,11 +75,13 @@ export function sendReserved(
         agent: protocol === 'https:' ? agents.https : agents.http,
         headers: headersOf(request, reserved, host),
         buffer: streamOf(body),
+        method: request.method,
         toProxy: true,
         followRedirects: false,
       },
       onError,
     );
+    Object.assign(req, { method, headers, url });
   });
   return { answer, abort };
 }

@@ -71,6 +71,10 @@ describe('reserved headers of the connection', () => {
       expect(parseAnswer(answer.text).status).to.equal(200);
     }
     const bodies = origin.received.map(({ line, body }) => `${line.split(' ')[0]} ${body}`);
+    for (const { headers } of origin.received) {
+      const framing = headers.filter((one) => /^(?:content-length|transfer-encoding):/i.test(one));
+      expect(framing.length, framing.join()).to.be.lessThan(2);
+    }
     expect(bodies).to.deep.equal(
       ['GET', 'POST', 'DELETE', 'PATCH'].flatMap((one) => [`${one} `, `${one} abc`]),
     );
