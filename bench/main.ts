@@ -9,6 +9,11 @@ import { getTokenAlone } from './get-token-alone.ts';
 import { hostLoss } from './host-loss.ts';
 import { type Lab, openLab } from './lab.ts';
 import { memory } from './memory.ts';
+import { proxy } from './proxy.ts';
+import { proxy64k } from './proxy-64k.ts';
+import { proxyLatency } from './proxy-latency.ts';
+import { proxyStream } from './proxy-stream.ts';
+import { proxyTransforms } from './proxy-transforms.ts';
 import { react } from './react.ts';
 import { reactWaiting } from './react-waiting.ts';
 import { readBesideBomb } from './read-beside-bomb.ts';
@@ -20,6 +25,7 @@ import { start } from './start.ts';
 const CLAIMS: readonly Claim[] = [
   ...[getToken, getTokenAlone, createToken, size, memory, start],
   ...[react, reactWaiting, hostLoss, readBesideBomb, bombs],
+  ...[proxy, proxy64k, proxyTransforms, proxyLatency, proxyStream],
 ];
 
 /** Those that were named; all of them when none was. Throws with the names that exist. */

@@ -45,7 +45,14 @@ export function createRelay(target: string, secret: string): Relay {
         'sallyport-relay': secret,
         'x-forwarded-for': req.socket.remoteAddress ?? '',
       };
-      proxy.web(req, res, { headers }, (cause: Error) => {
+      const { method = '' } = req;
+      // The control plane's own 100 does not get through: http-proxy waits for the final answer.
+      if (head.expectsContinue) res.writeContinue();
+      delete req.headers.expect;
+      // To a chunked DELETE http-proxy adds a length of 0: its body would be the next request on a
+      // connection that all callers share. So it is told another method than it is to send.
+      req.method = 'POST';
+      proxy.web(req, res, { headers, method }, (cause: Error) => {
         onError(
           new ApiError('unavailable', 'The control plane is not available; try again', {
             headers: { 'retry-after': '1' },
@@ -53,6 +60,7 @@ export function createRelay(target: string, secret: string): Relay {
           }),
         );
       });
+      req.method = method;
     },
     close() {
       proxy.close();

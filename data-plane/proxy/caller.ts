@@ -128,15 +128,24 @@ export async function findCaller(
   apiKey: string | undefined,
   services: ProxyingServices,
 ): Promise<ProxyCaller> {
-  const { applications, proxying } = services;
-  const { proxyKey } = request;
+  const { applications } = services;
   const application =
     apiKey === undefined
       ? undefined
       : (applications.cached(apiKey) ?? (await applications.load(apiKey)));
   if (apiKey !== undefined && application === undefined) throw unauthorized();
+  return callerWith(application, request, services);
+}
+
+/** The same for an application that is known already. */
+export async function callerWith(
+  application: CachedApplication | undefined,
+  { proxyKey, url }: ProxyRequest,
+  services: ProxyingServices,
+): Promise<ProxyCaller> {
+  const { proxying } = services;
   if (proxyKey === undefined) {
-    const proxy = ephemeralProxy(request.url, application, proxying);
+    const proxy = ephemeralProxy(url, application, proxying);
     if (application === undefined || proxy === undefined) throw unauthorized();
     return new ProxyCaller(proxy, application, services);
   }

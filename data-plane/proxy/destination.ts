@@ -32,6 +32,12 @@ const DECODINGS_MAX = 8;
 /** One or two dots, with what some readers trim or cut off behind them. */
 const CLIMBING = /^[\s\0]*\.{1,2}[\s\0]*(?:[;?#\0].*)?$/s;
 
+/** `.`, `/` and `\` in two, three or four bytes, which old decoders take, also with wrong tails. */
+const OVERLONG = /(?:%c[01]|%e0%8[01]|%f0%80%8[01])%(ae|af|9c|2e|2f|1c)/gi;
+const OVERLONG_BYTES: Record<string, string> = {
+  ...{ ae: '.', af: '/', '9c': '\\', '2e': '.', '2f': '/', '1c': '\\' },
+};
+
 /** Reads a stored destination URL, which was checked when it was saved. */
 export function readDestination(text: string): Destination {
   const { origin, host, pathname, search } = new URL(text);
@@ -92,14 +98,8 @@ function hasClimbingSegment(path: string): boolean {
 /** Undoes one percent-encoding, byte by byte: also overlong forms and what is not UTF-8. */
 function decodeOnce(path: string): string {
   return path
-    .replace(/%c0%(ae|af)|%c1%9c/gi, (found, last?: string) => overlong(found, last))
+    .replace(OVERLONG, (_, byte: string) => OVERLONG_BYTES[byte.toLowerCase()] ?? '')
     .replace(/%u00([0-9a-f]{2})|%([0-9a-f]{2})/gi, (_, wide?: string, byte?: string) =>
       String.fromCharCode(Number.parseInt(wide ?? byte ?? '0', 16)),
     );
-}
-
-/** Encodings of `.`, `/` and `\` in two bytes, which old decoders take. */
-function overlong(found: string, last: string | undefined): string {
-  if (found.toLowerCase() === '%c1%9c') return '\\';
-  return last?.toLowerCase() === 'ae' ? '.' : '/';
 }

@@ -2,22 +2,27 @@
  * What is sent to the destination, decided for one caller: headers and body with the values put in. It
  * may be decided more than once, while the configuration changes; the body is read once.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Answer } from '../exchange.ts';
+import type { Answer, CallingRun } from '../exchange.ts';
 import type { ProxyingServices } from '../services.ts';
 import type { AcceptedRequest } from '../strict-request.ts';
 import type { ProxyCaller } from './caller.ts';
 import { DECODABLE, forwardedHeaders, headerOf, sentHeaders } from './headers.ts';
-import { type IncomingBytes, readIncomingBytes } from './incoming-bytes.ts';
+import type { IncomingBytes } from './incoming-bytes.ts';
 import { mustReadBody, type PreparedRequest, prepareRequest } from './outgoing-body.ts';
 import type { ProxyRequest } from './read-request.ts';
-import { RequestBody } from './request-body.ts';
+import type { RequestBody } from './request-body.ts';
 import type { ProxyContext } from './transform-context.ts';
 
-interface Call {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+/** A request to a proxy, wherever it comes from. */
+export interface IncomingRequest {
   readonly head: AcceptedRequest;
+  readonly rawHeaders: readonly string[];
+  /** The run of a script that sends it, if it is one. */
+  readonly callingRun?: CallingRun | undefined;
+  /** All of its body; called at most once. Throws 413 over 5 MiB. */
+  readBytes(): Promise<IncomingBytes>;
+  /** Its body as it goes on when nobody looks into it. */
+  passBody(): RequestBody | Buffer;
 }
 
 /** `secrets`: what was brought out of the vault for this request. */
@@ -30,13 +35,13 @@ export type Prepared =
   | { readonly custom: Answer };
 
 export class RequestPreparation {
-  readonly #call: Call;
+  readonly #incoming: IncomingRequest;
   readonly #request: ProxyRequest;
   readonly #services: ProxyingServices;
   #bytes: Promise<IncomingBytes> | undefined;
 
-  constructor(call: Call, request: ProxyRequest, services: ProxyingServices) {
-    this.#call = call;
+  constructor(incoming: IncomingRequest, request: ProxyRequest, services: ProxyingServices) {
+    this.#incoming = incoming;
     this.#request = request;
     this.#services = services;
   }
@@ -44,30 +49,31 @@ export class RequestPreparation {
   /** Throws what the caller may not do, and whatever is wrong with the body. Confirms the caller. */
   async decide(caller: ProxyCaller): Promise<Prepared> {
     caller.requireRight();
-    const { head } = this.#call;
+    const { head } = this.#incoming;
     const hasBody = head.chunked || (head.contentLength ?? 0) > 0;
     const { proxy } = caller;
     if (mustReadBody(head.contentType, proxy) && (hasBody || proxy.request_transform !== null)) {
       return this.#decideOnBody(caller);
     }
     caller.confirm(await this.#services.gate.read(proxy.tenant_id));
-    return { headers: this.#sent(caller), body: hasBody ? this.#stream() : undefined, secrets: [] };
+    const body = hasBody ? this.#incoming.passBody() : undefined;
+    return { headers: this.#sent(caller), body, secrets: [] };
   }
 
   /** A body that is looked into, or given to a transform. */
   async #decideOnBody(caller: ProxyCaller): Promise<Prepared> {
-    const { req, res, head } = this.#call;
-    this.#bytes ??= readIncomingBytes(req, res, head);
+    const { head, rawHeaders, callingRun } = this.#incoming;
+    this.#bytes ??= this.#incoming.readBytes();
     const bytes = await this.#bytes;
     const isCoded = bytes.decoded !== bytes.wire;
-    const forwarded = forwardedHeaders(req.rawHeaders);
+    const forwarded = forwardedHeaders(rawHeaders);
     const { path, query } = this.#request.suffix;
     const prepared = await prepareRequest(
       {
         ...{ body: bytes.decoded, contentType: head.contentType, method: head.method, path, query },
         headers: isCoded ? withoutCoding(forwarded) : forwarded,
       },
-      contextOf(caller, head.traceId),
+      contextOf(caller, head.traceId, callingRun),
       this.#services,
     );
     if ('custom' in prepared) return prepared;
@@ -92,27 +98,26 @@ export class RequestPreparation {
     headers?: readonly string[],
     secrets: readonly string[] = [],
   ): string[] {
-    const { req, head } = this.#call;
+    const { rawHeaders, head } = this.#incoming;
     const decodes = proxy.response_transform !== null && head.method !== 'HEAD';
     // What is compressed cannot be masked.
     const masks = proxy.leak_tripwire === 'redact' && secrets.length > 0;
     const accept = masks ? 'identity' : decodes ? DECODABLE : undefined;
-    return sentHeaders(headers ?? forwardedHeaders(req.rawHeaders), {
+    return sentHeaders(headers ?? forwardedHeaders(rawHeaders), {
       ...{ traceId: head.traceId, accept },
     });
-  }
-
-  #stream(): RequestBody {
-    const { req, res, head } = this.#call;
-    if (head.expectsContinue) res.writeContinue();
-    return new RequestBody(req, head.contentLength);
   }
 }
 
 /** What bodies and transforms need to know of a caller. */
-export function contextOf(caller: ProxyCaller, traceId: string): ProxyContext {
+export function contextOf(
+  caller: ProxyCaller,
+  traceId: string,
+  callingRun?: CallingRun,
+): ProxyContext {
   const { proxy } = caller;
-  return { proxy, right: caller, confirm: (reading) => caller.confirm(reading), traceId };
+  const confirm: ProxyContext['confirm'] = (reading) => caller.confirm(reading);
+  return { proxy, right: caller, confirm, traceId, callingRun };
 }
 
 function withoutCoding(headers: readonly string[]): string[] {

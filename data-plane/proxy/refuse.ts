@@ -31,18 +31,18 @@ export async function refuse(
 }
 
 /** A fault or an outage of ours: not what a destination did, nor what a script said. */
-function isOurs(error: ApiError): boolean {
+export function isOurs(error: ApiError): boolean {
   return (
     !(error instanceof TransformError) &&
     (error.code === 'internal' || error.code === 'unavailable')
   );
 }
 
-function unexpected(): ApiError {
+export function unexpected(): ApiError {
   return new ApiError('internal', 'An unexpected error occurred; the trace id finds it in the log');
 }
 
-function outcomeOf(error: ApiError): ProxyOutcome {
+export function outcomeOf(error: ApiError): ProxyOutcome {
   if (error instanceof TransformError) return 'transform_failed';
   if (error.code === 'bad_gateway') return 'destination_failed';
   if (error.code === 'request_timeout') return 'destination_timeout';

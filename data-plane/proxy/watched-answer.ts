@@ -51,14 +51,20 @@ function watchHeaders(
   report: LeakReport,
 ): string[] {
   let count = 0;
+  // Names too: a star may be in one.
   const masked = headers.map((text, index) => {
-    if (index % 2 === 0) return text;
     const found = needles.maskText(text);
     count += found.count;
-    return masks ? found.text : text;
+    return masks && !isFraming(headers, index) ? found.text : text;
   });
   if (count > 0) report('headers', count);
   return masked;
+}
+
+/** How long an answer is stays as it is, whatever the digits: masked, nobody could read the rest. */
+function isFraming(headers: readonly string[], index: number): boolean {
+  const name = (headers[index - (index % 2)] ?? '').toLowerCase();
+  return name === 'content-length' || name === 'transfer-encoding';
 }
 
 /** Every byte is looked at before it goes on; masked ones keep their place. */

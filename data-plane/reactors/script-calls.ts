@@ -6,9 +6,9 @@
 import type { Operation } from '../../shared/api/operation.ts';
 import { react as reactOperation } from '../../shared/api/reactors.ts';
 import * as tokens from '../../shared/api/tokens.ts';
-import { ApiError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/observability/logger.ts';
 import { ScriptCallError, type ScriptService } from '../../shared/sandbox/script-services.ts';
+import { proxyForScript } from '../proxy/script-proxy.ts';
 import { createToken } from '../routes/create-token.ts';
 import { deleteToken } from '../routes/delete-token.ts';
 import { detokenize } from '../routes/detokenize.ts';
@@ -20,11 +20,12 @@ import { updateToken } from '../routes/update-token.ts';
 import { type Route, serveExchange } from '../serve-exchange.ts';
 import type { Services } from '../services.ts';
 import { answerText, errorText } from './script-call-answer.ts';
-import { notACall, readScriptCall } from './script-call-text.ts';
+import { notACall, readMembers, readProxyCall, readScriptCall } from './script-call-text.ts';
+import { refuseDepth } from './script-depth.ts';
 import { type ScriptCaller, ScriptExchange } from './script-exchange.ts';
 
-/** Reactors inside each other: a reactor that calls one that calls one. */
-export const REACTOR_DEPTH_MAX = 3;
+/** `req.bt.proxy.*`: any method and path below `/proxy`, so it is no operation with a template. */
+const PROXY = 'proxy';
 
 /** Carried out by the very functions that HTTP requests run through. */
 export interface ScriptRoutes {
@@ -59,11 +60,15 @@ const TOKEN_CALLS: readonly Entry[] = [
 export function createScriptCalls(log: Logger): ScriptCalls {
   return (caller, { services, react }) =>
     async (request, signal) => {
-      const call = readScriptCall(request);
+      const members = readMembers(request);
+      if (members.operation === PROXY) {
+        return proxyForScript(readProxyCall(members), { caller, services, signal });
+      }
+      const call = readScriptCall(members);
       const { operation, route } = entryOf(call.operation, react);
       if (signal.aborted) throw new ScriptCallError('The run is over.');
       try {
-        if (route === react) refuseDepth(caller);
+        if (route === react) refuseDepth(caller.depth);
         const exchange = new ScriptExchange(operation, call, caller);
         return answerText(await serveExchange(exchange, route, services));
       } catch (error) {
@@ -78,10 +83,4 @@ function entryOf(operationId: string, react: Route): Entry {
   const entry = TOKEN_CALLS.find(({ operation }) => operation.operationId === operationId);
   if (entry === undefined) throw notACall();
   return entry;
-}
-
-function refuseDepth({ depth }: ScriptCaller): void {
-  if (depth < REACTOR_DEPTH_MAX) return;
-  const detail = `Reactors may call each other at most ${REACTOR_DEPTH_MAX} deep`;
-  throw new ApiError('bad_request', detail);
 }

@@ -8,16 +8,22 @@ import { type FailureLog, type ResponseContext, writeAnswer } from '../answer.ts
 import type { Answer } from '../exchange.ts';
 import { decideCurrently, findCaller, type ProxyCaller } from '../proxy/caller.ts';
 import { targetAt } from '../proxy/destination.ts';
+import { isTransformed, watchedAnswer } from '../proxy/destination-answer.ts';
 import { type DestinationAnswer, type Exchange, ExchangeEnded } from '../proxy/exchange.ts';
 import { headerOf } from '../proxy/headers.ts';
 import { transformResponse } from '../proxy/incoming-body.ts';
-import { contextOf, type Prepared, RequestPreparation } from '../proxy/prepare.ts';
-import { destinationError } from '../proxy/proxy-error.ts';
+import { readIncomingBytes } from '../proxy/incoming-bytes.ts';
+import {
+  contextOf,
+  type IncomingRequest,
+  type Prepared,
+  RequestPreparation,
+} from '../proxy/prepare.ts';
 import { type ProxyRequest, readProxyRequest } from '../proxy/read-request.ts';
 import { refuse } from '../proxy/refuse.ts';
+import { RequestBody } from '../proxy/request-body.ts';
 import { deliver, writeHead } from '../proxy/response.ts';
 import { send } from '../proxy/send.ts';
-import { watchAnswer } from '../proxy/watched-answer.ts';
 import { readWholeAnswer } from '../proxy/whole-answer.ts';
 import type { ProxyingServices, Services } from '../services.ts';
 import type { AcceptedRequest } from '../strict-request.ts';
@@ -66,7 +72,7 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
   const { req, head, context } = call;
   const request = readProxyRequest(req.url ?? '', req.rawHeaders);
   const found = await findCaller(request, head.apiKey, services);
-  const preparation = new RequestPreparation(call, request, services);
+  const preparation = new RequestPreparation(incomingFrom(call), request, services);
   const { caller, decided } = await decideCurrently(
     found,
     (current) => preparation.decide(current),
@@ -77,7 +83,7 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
   const exchange = open(call, request, caller, decided, services);
   const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
   call.res.once('close', gone);
-  const answer = watched(await headOf(exchange, services), decided.secrets, call, caller, services);
+  const answer = await watchedAnswer(exchange, decided.secrets, caller, head.traceId, services);
   // From here on the body is watched.
   call.res.off('close', gone);
   if (call.res.destroyed) {
@@ -85,11 +91,23 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
     return 'caller_gone';
   }
   const transform = caller.proxy.response_transform;
-  if (transform !== null && isTransformed(answer, head)) {
+  if (transform !== null && isTransformed(answer, head.method)) {
     return answerTransformed(call, answer, caller, transform, services);
   }
   writeHead(call.res, answer, context);
   return DELIVERIES[await deliver(answer.body, call.res)];
+}
+
+function incomingFrom({ req, res, head }: ProxyCall): IncomingRequest {
+  return {
+    head,
+    rawHeaders: req.rawHeaders,
+    readBytes: () => readIncomingBytes(req, res, head),
+    passBody() {
+      if (head.expectsContinue) res.writeContinue();
+      return new RequestBody(req, head.contentLength);
+    },
+  };
 }
 
 const DELIVERIES = {
@@ -109,42 +127,6 @@ function open(
   const { origin } = destination;
   const outgoing = { origin, target, method: call.head.method, headers, body };
   return send(pools, tenant_id, outgoing, reserved, call);
-}
-
-async function headOf(
-  { answer }: Exchange,
-  { proxying: { metrics } }: ProxyingServices,
-): Promise<DestinationAnswer> {
-  const startedAt = performance.now();
-  try {
-    return await answer;
-  } catch (error) {
-    throw destinationError(error);
-  } finally {
-    metrics.destinationDuration.observe((performance.now() - startedAt) / 1000);
-  }
-}
-
-/** Told without the value: that there was one is what the operator must know. */
-function watched(
-  answer: DestinationAnswer,
-  secrets: readonly string[],
-  { head: { traceId } }: ProxyCall,
-  { proxy: { proxy_id, tenant_id, leak_tripwire } }: ProxyCaller,
-  { log, proxying: { metrics } }: ProxyingServices,
-): DestinationAnswer {
-  return watchAnswer(answer, secrets, leak_tripwire, (place, count) => {
-    metrics.leaks.inc({ place }, count);
-    log.warn(
-      { trace_id: traceId, tenant_id, proxy_id, place, count },
-      'a destination sent back values that were brought out for it',
-    );
-  });
-}
-
-/** Facts 2.3: nothing but success is transformed, and there must be something to transform. */
-function isTransformed({ status }: DestinationAnswer, { method }: AcceptedRequest): boolean {
-  return status >= 200 && status <= 299 && method !== 'HEAD';
 }
 
 async function answerTransformed(

@@ -35,7 +35,7 @@ const RequestParameter = Type.Object(
   {
     name: Type.String({
       maxLength: DECLARED_NAME_LENGTH_MAX,
-      pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]*[A-Za-z0-9_]$',
+      pattern: '^[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$',
       description: 'Nested properties have dot-separated names: `card.number`',
     }),
     description: Type.Optional(nullable(text(DECLARATION_DESCRIPTION_LENGTH_MAX))),

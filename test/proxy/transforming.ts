@@ -59,6 +59,11 @@ export class Transforming {
     this.#answer(`${head.join('\r\n')}\r\n\r\n${body}`);
   }
 
+  /** Answers nothing from now on. */
+  silence(): void {
+    this.#answer('');
+  }
+
   async send(draft: Draft, sent: Sent = {}): Promise<Answer<JsonObject>> {
     const { path = 'POST /proxy/pay?x=1', tenant, ...rest } = sent;
     const made: ProxyDraft = { destination_url: this.origin.url, ...draft };

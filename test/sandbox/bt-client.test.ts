@@ -29,7 +29,7 @@ describe('req.bt in a sandbox', () => {
   it('is there with a service, null without', async () => {
     const kinds = `return Object.keys(bt).concat(Object.keys(bt.tokens), Object.keys(bt.reactors));`;
     expect(await value(kinds)).to.have.members([
-      ...['tokens', 'reactors', 'tokenize', 'detokenize', 'react'],
+      ...['tokens', 'reactors', 'proxy', 'tokenize', 'detokenize', 'react'],
       ...['create', 'retrieve', 'update', 'delete', 'list', 'search'],
     ]);
     const source = 'module.exports = ({ bt }) => ({ bt });';

@@ -28,7 +28,9 @@ function readSource(path: string): Source {
   return { path, text, imports: resolved };
 }
 
+/** Peers of the bench bring packages of their own. */
 const SOURCES = ROOMS.flatMap((room) => globSync(`${room}/**/*.{ts,js}`, { cwd: ROOT }))
+  .filter((path) => !path.includes('node_modules/'))
   .sort()
   .map(readSource);
 
@@ -187,6 +189,16 @@ describe('the architecture', () => {
     expect(violations('', (name) => isBuiltin(name) && !name.startsWith('node:'))).to.deep.equal(
       [],
     );
+  });
+
+  it('runs the tests of every folder', () => {
+    const runner = readFileSync(join(ROOT, 'test/run-all.ts'), 'utf8');
+    const lanes = Array.from(runner.matchAll(/'test\/\{([\w,]+)\}\//g), ([, names = '']) => names);
+    const run = lanes.flatMap((names) => names.split(',')).sort();
+    const folders = globSync('test/*/**/*.test.ts', { cwd: ROOT }).map(
+      (path) => path.split('/')[1],
+    );
+    expect(run).to.deep.equal([...new Set(folders)].sort());
   });
 
   it(`has no file of more than ${LINES_MAX} lines`, () => {

@@ -110,8 +110,8 @@ describe('the members of a reactor formula', () => {
   }
 
   it('accepts names that only begin alike, and a path beside another', async () => {
-    const { request_parameters } = await create(asked('card', 'cards.number', 'card_number'));
-    expect(request_parameters).to.have.lengthOf(3);
+    const { request_parameters } = await create(asked('card', 'cards.number', 'card_number', 'x'));
+    expect(request_parameters).to.have.lengthOf(4);
   });
 
   it('are judged by a replacement in the same way', async () => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { REACTOR_DEPTH_MAX } from '../../../data-plane/reactors/script-calls.ts';
+import { REACTOR_DEPTH_MAX } from '../../../data-plane/reactors/script-depth.ts';
 import { Code } from '../../../shared/api/scripts.ts';
 import * as protocol from '../../../shared/sandbox/protocol.ts';
 import { SCRIPT_FETCH_LIMITS } from '../../../shared/sandbox/script-fetch.ts';

@@ -76,22 +76,40 @@ function queryText(query = {}) {
 
 const asIs = (body) => body;
 
+/** Loaded with the first call, as `names` is. */
+const proxyMessage = () => require('bt-proxy');
+
 /** `call`: of calls.cjs. */
 module.exports = function createClient(call) {
-  async function send(operation, request, options, convert) {
-    refuseOptions(options);
-    let text;
+  async function ask(message) {
     try {
-      text = await call('bt', stringify({ operation, ...request })).answer;
+      return parse(await call('bt', stringify(message)).answer);
     } catch (error) {
       const failed = new BasisTheoryApiError(error.message, NO_STATUS);
       failed.code = error.code;
       throw failed;
     }
-    const { status, body } = parse(text);
+  }
+
+  function settle(status, data, value) {
+    if (status >= 200 && status < 300) return value;
+    throw new BasisTheoryApiError(`Request failed with status code ${status}`, status, data);
+  }
+
+  async function send(operation, request, options, convert) {
+    refuseOptions(options);
+    const { status, body } = await ask({ operation, ...request });
     const converted = convert(body);
-    if (status >= 200 && status < 300) return converted;
-    throw new BasisTheoryApiError(`Request failed with status code ${status}`, status, converted);
+    return settle(status, converted, converted);
+  }
+
+  async function sendProxy(method, options) {
+    refuseOptions(options);
+    const { requestOf, dataOf, headersOf } = proxyMessage();
+    const answer = await ask(requestOf(method, options ?? {}));
+    const data = dataOf(answer);
+    const withHeaders = options?.includeResponseHeaders;
+    return settle(answer.status, data, withHeaders ? { data, headers: headersOf(answer) } : data);
   }
 
   const sendToken = (operation, request, options) => send(operation, request, options, tokenAnswer);
@@ -114,6 +132,13 @@ module.exports = function createClient(call) {
     reactors: {
       react: async (id, request, options) =>
         send('react', { id: `${id}`, body: stringify(request) }, options, asIs),
+    },
+    proxy: {
+      get: async (options) => sendProxy('GET', options),
+      post: async (options) => sendProxy('POST', options),
+      put: async (options) => sendProxy('PUT', options),
+      patch: async (options) => sendProxy('PATCH', options),
+      delete: async (options) => sendProxy('DELETE', options),
     },
     tokenize: async (values, options) =>
       send('tokenize', { body: stringify(values) }, options, asIs),

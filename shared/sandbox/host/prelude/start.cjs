@@ -165,7 +165,7 @@ function scriptRequire(name) {
   if (listed === undefined || (plain !== name && isPackage)) {
     missing.name = stringify(`${name}`.slice(0, 214));
     missing.error = new ErrorClass(
-      'Cannot find module: it is not on the list of available modules.',
+      `Cannot find module ${missing.name}: it is not on the list of available modules.`,
     );
     missing.error.code = 'MODULE_NOT_FOUND';
     throw missing.error;

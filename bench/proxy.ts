@@ -1,0 +1,56 @@
+/** Small JSON through a proxy, with and without expressions, against nginx and against http-proxy. */
+import type { Claim, Finding } from './claim.ts';
+import { clearOrders, createProxy, tokenOrders } from './proxy-calls.ts';
+import { startGateway, startHttpProxy, startNginxIfThere, startOrigin } from './proxy-lab.ts';
+import { interleave, perCpuSecond, type Round, ratio, summary } from './rounds.ts';
+import { seedCards } from './seed-cards.ts';
+import { startSubject } from './start-subject.ts';
+import { createVault } from './vault.ts';
+
+const TOKENS = 10_000;
+const BODY_BYTES = 1024;
+const PLAN = { rounds: 7, limit: { seconds: 3 }, warmUp: { seconds: 5 } };
+
+export const proxy: Claim = {
+  name: 'proxy',
+  async measure(lab) {
+    const vault = await createVault(lab, 'proxy');
+    const origin = await startOrigin(lab);
+    const proxyKey = await createProxy(vault, origin.port);
+    const clear = clearOrders(vault, proxyKey, BODY_BYTES);
+    const tokens = tokenOrders(vault, proxyKey, await seedCards(vault, TOKENS), BODY_BYTES);
+    const gateway = await startGateway(lab, vault);
+    const subjects = {
+      clear: await startSubject(lab, gateway, clear),
+      tokens: await startSubject(lab, gateway, tokens),
+      http_proxy: await startSubject(lab, await startHttpProxy(lab, origin.port), clear),
+    };
+    const nginx = await startNginxIfThere(lab, origin.port);
+    const plan = { ...PLAN, postgresPid: lab.postgresPid() };
+    const rounds: Rounds =
+      nginx === undefined
+        ? await interleave(subjects, plan)
+        : await interleave({ ...subjects, nginx: await startSubject(lab, nginx, clear) }, plan);
+    return findingsOf(rounds);
+  },
+};
+
+type Rounds = Record<'clear' | 'tokens' | 'http_proxy', Round[]> & { nginx?: Round[] };
+
+function findingsOf(rounds: Rounds): Finding[] {
+  const { clear, tokens, http_proxy, nginx } = rounds;
+  const details = Object.assign(
+    {},
+    ...Object.entries(rounds).map(([name, of]) => summary(name, of)),
+  );
+  const finding = (title: string, ours: Round[], peer: Round[], atLeast: number): Finding => ({
+    ...{ title, unit: 'x', target: { atLeast }, details },
+    ...ratio(ours, peer, perCpuSecond),
+  });
+  const small = '1 KiB of JSON forwarded per CPU-second';
+  return [
+    ...(nginx === undefined ? [] : [finding(`${small} : nginx`, clear, nginx, 0.2)]),
+    finding(`${small} : http-proxy 1.18.1`, clear, http_proxy, 1.6),
+    finding(`${small}, three expressions in it : none`, tokens, clear, 0.6),
+  ];
+}

@@ -1,0 +1,149 @@
+/**
+ * `req.bt.proxy.*` of a running script: a request to a proxy that never was on a connection. It passes
+ * the same checks as one that was, has the rights of the script's application, and ends with the run.
+ */
+import { ApiError } from '../../shared/errors.ts';
+import { ScriptCallError } from '../../shared/sandbox/script-services.ts';
+import type { Answer } from '../exchange.ts';
+import type { ScriptProxyCall } from '../reactors/script-call-text.ts';
+import { refuseDepth } from '../reactors/script-depth.ts';
+import type { ScriptCaller } from '../reactors/script-exchange.ts';
+import type { ProxyOutcome } from '../routes/proxy.ts';
+import type { ProxyingServices, Services } from '../services.ts';
+import { callerWith, decideCurrently, type ProxyCaller } from './caller.ts';
+import { targetAt } from './destination.ts';
+import { isTransformed, watchedAnswer } from './destination-answer.ts';
+import { type Exchange, ExchangeEnded, sendOverUndici } from './exchange.ts';
+import { headerOf, returnedHeaders } from './headers.ts';
+import { transformResponse } from './incoming-body.ts';
+import { contextOf, type Prepared, RequestPreparation } from './prepare.ts';
+import { asApiError, proxyErrorAnswer } from './proxy-error.ts';
+import { isOurs, outcomeOf, unexpected } from './refuse.ts';
+import { scriptAnswerText } from './script-proxy-answer.ts';
+import { readScriptRequest, type ScriptProxyRequest } from './script-proxy-request.ts';
+import { readWholeAnswer } from './whole-answer.ts';
+
+interface Run {
+  readonly caller: ScriptCaller;
+  readonly services: Services;
+  readonly signal: AbortSignal;
+}
+
+interface ProxyingRun extends Run {
+  readonly services: ProxyingServices;
+}
+
+interface Ended {
+  readonly outcome: ProxyOutcome;
+  /** JSON text for the script. */
+  readonly text: string;
+}
+
+/** JSON text of the answer, a `proxy_error` included. Rejects when the run is over. */
+export async function proxyForScript(call: ScriptProxyCall, run: Run): Promise<string> {
+  if (run.signal.aborted) throw runOver();
+  const { outcome, text } = await forward(call, run).catch((error) => refused(error, run));
+  run.services.proxying?.metrics.requests.inc({ outcome });
+  if (outcome === 'caller_gone') throw runOver();
+  return text;
+}
+
+const runOver = (): ScriptCallError => new ScriptCallError('The run is over.');
+
+async function forward(call: ScriptProxyCall, run: Run): Promise<Ended> {
+  const { caller, services, signal } = run;
+  if (!canForward(services)) throw new ApiError('unavailable', 'No requests are forwarded here');
+  const request = readScriptRequest(call, caller);
+  const application = await caller.findApplication();
+  if (application === undefined) {
+    throw new ApiError('unauthorized', 'The application of the reactor does not exist any more');
+  }
+  const preparation = new RequestPreparation(request.incoming, request.asked, services);
+  const found = await callerWith(application, request.asked, services);
+  const { caller: through, decided } = await decideCurrently(
+    found,
+    async (current) => {
+      current.requireRight();
+      if (runsScripts(current)) refuseDepth(caller.depth);
+      return preparation.decide(current);
+    },
+    services,
+  );
+  if ('custom' in decided) return customised(decided.custom);
+  if (signal.aborted) throw new ExchangeEnded('caller_gone');
+  const exchange = open(request, through, decided, services);
+  const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
+  signal.addEventListener('abort', gone, { once: true });
+  try {
+    return await taken(exchange, decided.secrets, request, through, { ...run, services });
+  } finally {
+    signal.removeEventListener('abort', gone);
+  }
+}
+
+function canForward(services: Services): services is ProxyingServices {
+  return services.proxying !== undefined;
+}
+
+function runsScripts({ proxy }: ProxyCaller): boolean {
+  return proxy.request_transform !== null || proxy.response_transform !== null;
+}
+
+function open(
+  { asked: { suffix }, incoming: { head } }: ScriptProxyRequest,
+  { proxy: { destination, tenant_id } }: ProxyCaller,
+  { headers, body }: Exclude<Prepared, { custom: Answer }>,
+  { proxying: { pools } }: ProxyingServices,
+): Exchange {
+  const target = targetAt(destination, suffix);
+  const { origin } = destination;
+  const outgoing = { origin, target, method: head.method, headers, body };
+  return sendOverUndici(pools.dispatcher(tenant_id), outgoing);
+}
+
+/** The destination's answer, whole, decoded, and transformed where the proxy says so. */
+async function taken(
+  exchange: Exchange,
+  secrets: readonly string[],
+  { incoming: { head } }: ScriptProxyRequest,
+  through: ProxyCaller,
+  { caller, services }: ProxyingRun,
+): Promise<Ended> {
+  const answer = await watchedAnswer(exchange, secrets, through, head.traceId, services);
+  const { status, headers } = answer;
+  const body = await readWholeAnswer(answer.body, headerOf(headers, 'content-encoding'));
+  const transform = through.proxy.response_transform;
+  if (transform === null || !isTransformed(answer, head.method)) {
+    const kept = returnedHeaders(headers, false);
+    return { outcome: 'forwarded', text: scriptAnswerText(status, kept, body) };
+  }
+  const contentType = headerOf(headers, 'content-type');
+  const transformed = await transformResponse(
+    transform,
+    { body, contentType, headers },
+    contextOf(through, head.traceId, caller),
+    services,
+  );
+  if ('custom' in transformed) return customised(transformed.custom);
+  const kept = returnedHeaders(transformed.headers, false);
+  return { outcome: 'forwarded', text: scriptAnswerText(status, kept, transformed.body) };
+}
+
+function customised({ status, headers = [], body = '' }: Answer): Ended {
+  const text = scriptAnswerText(status, headers, Buffer.from(body));
+  return { outcome: 'custom_response', text };
+}
+
+/** A fault of ours says no more than it says to a client, and is logged. */
+function refused(error: unknown, { caller: { traceId }, services: { log }, signal }: Run): Ended {
+  const isGone = error instanceof ExchangeEnded && error.reason === 'caller_gone';
+  if (isGone || signal.aborted) return { outcome: 'caller_gone', text: '' };
+  const known = asApiError(error);
+  if (known === undefined || isOurs(known)) {
+    log.error({ err: known ?? error, trace_id: traceId }, 'a proxy call of a script failed');
+  }
+  const apiError = known ?? unexpected();
+  const { status, headers = [], body = '' } = proxyErrorAnswer(apiError);
+  const text = scriptAnswerText(status, headers, Buffer.from(body));
+  return { outcome: outcomeOf(apiError), text };
+}
