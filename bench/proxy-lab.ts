@@ -36,7 +36,7 @@ export async function startGateway(
 
 /** The nginx of the machine; undefined, with a word about it, when there is none. */
 export async function startNginxIfThere(lab: Lab, originPort: number): Promise<Server | undefined> {
-  const program = await findNginx();
+  const program = await findNginx(lab.inherited);
   if (program === undefined) {
     process.stdout.write('  ·  no nginx on PATH: nothing is compared with it\n');
     return undefined;

@@ -15,9 +15,9 @@ export interface Nginx extends Stoppable {
   readonly port: number;
 }
 
-/** Its path; undefined when the machine has none. */
-export async function findNginx(searchPath = process.env.PATH ?? ''): Promise<string | undefined> {
-  for (const folder of searchPath.split(delimiter).filter((entry) => entry !== '')) {
+/** Its path in this environment; undefined when the machine has none. */
+export async function findNginx({ PATH = '' }: NodeJS.ProcessEnv): Promise<string | undefined> {
+  for (const folder of PATH.split(delimiter).filter((entry) => entry !== '')) {
     const path = join(folder, 'nginx');
     const found = await access(path, constants.X_OK).then(
       () => true,

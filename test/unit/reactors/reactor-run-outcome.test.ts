@@ -64,8 +64,14 @@ describe('the outcome of `reactor run`', () => {
   });
 
   it('takes body, headers or both from a transform, and nothing else for a message', () => {
-    const good = ['{"body":null}', '{"headers":{}}', '{"headers":{"a":"b","c":["d"]},"body":"e"}'];
-    const bad = ['null', '{}', '{"raw":{}}', '{"body":1,"headers":[]}', '{"headers":{"a":1}}'];
+    const good = [
+      ...['{"body":null}', '{"headers":{}}', '{"raw":{"body":1}}'],
+      '{"headers":{"a":1,"b":null,"Set-Cookie":["c","d"]},"body":"e"}',
+    ];
+    const bad = [
+      ...['null', '{}', '{"raw":{}}', '{"body":1,"headers":[]}'],
+      ...['{"headers":{"a":["b"]}}', '{"headers":{"a":{}}}', '{"headers":{"set-cookie":[{}]}}'],
+    ];
     for (const value of good) {
       expect(outcomeOf({ kind: 'ok', value }, 'response').exit_code, value).to.equal(0);
     }
