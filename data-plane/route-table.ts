@@ -1,37 +1,15 @@
 /** The data plane's operations and what carries them out. Every other path goes to the control plane. */
 import findMyWay from 'find-my-way';
-import type { Operation } from '../shared/api/operation.ts';
 import * as reactors from '../shared/api/reactors.ts';
-import * as tokens from '../shared/api/tokens.ts';
-import { createToken } from './routes/create-token.ts';
-import { deleteToken } from './routes/delete-token.ts';
-import { detokenize } from './routes/detokenize.ts';
-import { getToken } from './routes/get-token.ts';
-import { listTokens } from './routes/list-tokens.ts';
 import { react } from './routes/react.ts';
-import { searchTokens } from './routes/search-tokens.ts';
-import { tokenize } from './routes/tokenize.ts';
-import { updateToken } from './routes/update-token.ts';
-import type { Route } from './serve-exchange.ts';
-
-export interface RouteEntry {
-  operation: Operation;
-  route: Route;
-}
+import { type RouteEntry, TOKEN_ROUTES } from './token-routes.ts';
 
 export interface RouteMatch extends RouteEntry {
   params: Record<string, string | undefined>;
 }
 
-const ROUTES: RouteEntry[] = [
-  { operation: tokens.createToken, route: createToken },
-  { operation: tokens.listTokens, route: listTokens },
-  { operation: tokens.getToken, route: getToken },
-  { operation: tokens.updateToken, route: updateToken },
-  { operation: tokens.deleteToken, route: deleteToken },
-  { operation: tokens.searchTokens, route: searchTokens },
-  { operation: tokens.tokenize, route: tokenize },
-  { operation: tokens.detokenize, route: detokenize },
+const ROUTES: readonly RouteEntry[] = [
+  ...TOKEN_ROUTES,
   { operation: reactors.react, route: react },
 ];
 

@@ -3,21 +3,18 @@
  * version gate has confirmed them, and they are asked for again when a script has held things up
  * (design section 1, invariant 4).
  */
-import type { Access, Transform } from '../../shared/access/access-rules.ts';
+import type { Access } from '../../shared/access/access-rules.ts';
 import type { ConfigReading } from '../../shared/config-entries/config-version.ts';
 import { ApiError } from '../../shared/errors.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { CachedProxy } from '../config-cache/proxy-cache.ts';
-import { requireHeld, requireTransform } from '../routes/permit.ts';
+import { requireHeld } from '../routes/permit.ts';
 import type { ProxyingServices } from '../services.ts';
+import { USE, UsedContainers } from '../used-containers.ts';
 import { StaleConfigError } from '../version-gate.ts';
 import { ephemeralProxy } from './ephemeral.ts';
 import type { ProxyRequest } from './read-request.ts';
 import type { ProxyRight } from './transform-context.ts';
-
-/** From the least to the most that is shown. */
-const OPENNESS: readonly Transform[] = ['redact', 'mask', 'reveal'];
-const USE = 'token:use';
 
 export class ProxyCaller implements ProxyRight {
   readonly proxy: CachedProxy;
@@ -26,8 +23,7 @@ export class ProxyCaller implements ProxyRight {
   /** Whether Postgres said, after the request arrived, that both are current. */
   confirmed = false;
   readonly #services: ProxyingServices;
-  /** What was decided for each container that a token was used from. */
-  readonly #used = new Map<string, Transform>();
+  readonly #used = new UsedContainers();
 
   constructor(
     proxy: CachedProxy,
@@ -41,16 +37,7 @@ export class ProxyCaller implements ProxyRight {
 
   /** What the caller may use; remembered, to be asked for again. */
   get access(): Access | undefined {
-    if (this.application === undefined) return undefined;
-    const { access } = this.application;
-    return {
-      ...access,
-      decide: (permission, container) => {
-        const transform = access.decide(permission, container);
-        if (transform !== undefined) this.#used.set(container, transform);
-        return transform;
-      },
-    };
+    return this.application && this.#used.watched(this.application.access);
   }
 
   /** Throws 401 or 403 when the proxy wants more than the caller has. */
@@ -97,11 +84,7 @@ export class ProxyCaller implements ProxyRight {
     // The one request goes on with what it was decided on; only the right to it must still be there.
     const now = await this.refreshed(reading.config_version);
     now.requireRight();
-    for (const [container, used] of this.#used) {
-      if (now.application === undefined) throw unauthorized();
-      const transform = requireTransform(now.application, USE, container);
-      if (OPENNESS.indexOf(transform) < OPENNESS.indexOf(used)) throw lostMeanwhile();
-    }
+    if (now.application !== undefined) this.#used.requireStill(now.application);
   }
 
   async #refreshedProxy(
@@ -201,8 +184,4 @@ function unauthorized(): ApiError {
 
 function proxyNotFound(): ApiError {
   return new ApiError('not_found', 'The proxy does not exist');
-}
-
-function lostMeanwhile(): ApiError {
-  return new ApiError('forbidden', 'The key lost its right to some tokens meanwhile');
 }

@@ -3,27 +3,21 @@
  * before anything leaves for the outside, before tokens are made, before the answer (design section 1,
  * invariant 4). A script is never run twice, so a change of the configuration alone ends nothing.
  */
-import type { Access, Transform } from '../../shared/access/access-rules.ts';
-import type { Permission } from '../../shared/access/permissions.ts';
-import { ApiError } from '../../shared/errors.ts';
+import type { Access } from '../../shared/access/access-rules.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { CachedReactor } from '../config-cache/reactor-cache.ts';
 import type { Exchange } from '../exchange.ts';
-import { requireHeld, requireTransform } from '../routes/permit.ts';
+import { requireHeld } from '../routes/permit.ts';
 import type { ReactingServices } from '../services.ts';
+import { USE, UsedContainers } from '../used-containers.ts';
 import { reactorNotFound } from './find-reactor.ts';
-
-/** From the least to the most that is shown. */
-const OPENNESS: readonly Transform[] = ['redact', 'mask', 'reveal'];
-const REACT: Permission = 'token:use';
 
 export class CallerRight {
   readonly #exchange: Exchange;
   readonly #services: ReactingServices;
   readonly #application: CachedApplication;
   readonly #reactor: CachedReactor;
-  /** What was decided for each container that a token was used from. */
-  readonly #used = new Map<string, Transform>();
+  readonly #used = new UsedContainers();
 
   constructor(
     exchange: Exchange,
@@ -39,15 +33,7 @@ export class CallerRight {
 
   /** The caller's access; what it decides is remembered. */
   get access(): Access {
-    const { access } = this.#application;
-    return {
-      ...access,
-      decide: (permission, container) => {
-        const transform = access.decide(permission, container);
-        if (transform !== undefined) this.#used.set(container, transform);
-        return transform;
-      },
-    };
+    return this.#used.watched(this.#application.access);
   }
 
   /**
@@ -68,23 +54,11 @@ export class CallerRight {
       throw this.#exchange.unauthorized();
     }
     if (application === this.#application) return application;
-    this.#requireUsed(application);
+    requireHeld(application, USE);
+    this.#used.requireStill(application);
     const { reactor_id } = this.#reactor;
     const reactor = await reactions.reactors.at(tenant_id, reactor_id, application.config_version);
     if (reactor === undefined) throw reactorNotFound();
     return application;
   }
-
-  #requireUsed(application: CachedApplication): void {
-    requireHeld(application, REACT);
-    for (const [container, used] of this.#used) {
-      const now = requireTransform(application, REACT, container);
-      // What was used in clear may not be shown in clear any more: that part of the right is gone.
-      if (OPENNESS.indexOf(now) < OPENNESS.indexOf(used)) throw lostMeanwhile();
-    }
-  }
-}
-
-function lostMeanwhile(): ApiError {
-  return new ApiError('forbidden', 'The key lost its right to some tokens while the reactor ran');
 }

@@ -3,22 +3,13 @@
  * rights that the script's application has at that moment. Whatever is not listed here cannot be called,
  * whatever the text that comes out of the sandbox says.
  */
-import type { Operation } from '../../shared/api/operation.ts';
 import { react as reactOperation } from '../../shared/api/reactors.ts';
-import * as tokens from '../../shared/api/tokens.ts';
 import type { Logger } from '../../shared/observability/logger.ts';
 import { ScriptCallError, type ScriptService } from '../../shared/sandbox/script-services.ts';
 import { proxyForScript } from '../proxy/script-proxy.ts';
-import { createToken } from '../routes/create-token.ts';
-import { deleteToken } from '../routes/delete-token.ts';
-import { detokenize } from '../routes/detokenize.ts';
-import { getToken } from '../routes/get-token.ts';
-import { listTokens } from '../routes/list-tokens.ts';
-import { searchTokens } from '../routes/search-tokens.ts';
-import { tokenize } from '../routes/tokenize.ts';
-import { updateToken } from '../routes/update-token.ts';
 import { type Route, serveExchange } from '../serve-exchange.ts';
 import type { Services } from '../services.ts';
+import { type RouteEntry, TOKEN_ROUTES } from '../token-routes.ts';
 import { answerText, errorText } from './script-call-answer.ts';
 import { notACall, readMembers, readProxyCall, readScriptCall } from './script-call-text.ts';
 import { refuseDepth } from './script-depth.ts';
@@ -36,22 +27,6 @@ export interface ScriptRoutes {
 
 /** The `bt` service of one run. */
 export type ScriptCalls = (caller: ScriptCaller, routes: ScriptRoutes) => ScriptService;
-
-interface Entry {
-  readonly operation: Operation;
-  readonly route: Route;
-}
-
-const TOKEN_CALLS: readonly Entry[] = [
-  { operation: tokens.createToken, route: createToken },
-  { operation: tokens.listTokens, route: listTokens },
-  { operation: tokens.getToken, route: getToken },
-  { operation: tokens.updateToken, route: updateToken },
-  { operation: tokens.deleteToken, route: deleteToken },
-  { operation: tokens.searchTokens, route: searchTokens },
-  { operation: tokens.tokenize, route: tokenize },
-  { operation: tokens.detokenize, route: detokenize },
-];
 
 /**
  * How many calls a run may make and for how long is the sandbox's to enforce. A call that is under way
@@ -77,10 +52,10 @@ export function createScriptCalls(log: Logger): ScriptCalls {
     };
 }
 
-function entryOf(operationId: string, react: Route): Entry {
+function entryOf(operationId: string, react: Route): RouteEntry {
   if (operationId === reactOperation.operationId)
     return { operation: reactOperation, route: react };
-  const entry = TOKEN_CALLS.find(({ operation }) => operation.operationId === operationId);
+  const entry = TOKEN_ROUTES.find(({ operation }) => operation.operationId === operationId);
   if (entry === undefined) throw notACall();
   return entry;
 }
