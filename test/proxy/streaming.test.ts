@@ -100,7 +100,10 @@ describe('large bodies through a proxy', () => {
 
   for (const framing of ['content-length', 'transfer-encoding']) {
     it(`streams 256 MiB up and down with ${framing}, and grows by at most 64 MiB`, async function () {
-      if (process.platform !== 'linux') this.skip();
+      if (process.platform !== 'linux') {
+        process.stdout.write('Not run: memory of a process is read from /proc, on Linux.\n');
+        return this.skip();
+      }
       this.timeout(120_000);
       // What a process takes for its first request is not what a body costs.
       await transfer(WARM_UP_BYTES, framing);
