@@ -1,4 +1,4 @@
-/** Latency of `GET /tokens/{id}` while another tenant's reactor ends its host every second. */
+/** Latency of `GET /tokens/{id}` while a reactor of the same vault ends its host every second. */
 import { readCards } from './cards.ts';
 import type { Claim } from './claim.ts';
 import { type Load, startHttpLoad } from './load/load.ts';

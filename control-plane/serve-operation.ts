@@ -65,9 +65,17 @@ export function addOperation<O extends Operation>(
     const answer = await carry(request as OperationRequest<O>);
     ctx.status = status;
     if (answer === undefined) return;
+    const id = status === 201 ? createdId(answer) : undefined;
+    if (id !== undefined) ctx.set('location', `${operation.path}/${id}`);
     ctx.type = 'application/json; charset=utf-8';
     ctx.body = JSON.stringify(answer);
   });
+}
+
+/** Ids that we or an administrator gave: uuids all of them. */
+function createdId(answer: object): string | undefined {
+  const id: unknown = Reflect.get(answer, 'id');
+  return typeof id === 'string' ? id : undefined;
 }
 
 async function admit(

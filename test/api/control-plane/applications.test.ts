@@ -28,8 +28,9 @@ describe('applications', () => {
     return as<T>(server.tenant.managementKey, line, json === undefined ? {} : { json });
   }
   async function create(over: JsonObject = {}): Promise<Application & { key: string }> {
-    const { status, body } = await manage('POST /applications', { ...CHECKOUT, ...over });
-    expect(status).to.equal(201);
+    const made = await manage('POST /applications', { ...CHECKOUT, ...over });
+    const { status, body, headers } = made;
+    expect([status, headers.get('location')]).to.deep.equal([201, `/applications/${body.id}`]);
     return { ...body, key: body.key ?? '' };
   }
 

@@ -49,6 +49,7 @@ describe('reactors', () => {
     };
     const made = await manage<ReactorFormula>('POST /reactor-formulas', json, tenant);
     expect(made.status).to.equal(201);
+    expect(made.headers.get('location')).to.equal(`/reactor-formulas/${made.body.id}`);
     return made.body;
   }
   async function createApplication(over: JsonObject = {}, tenant = server.tenant) {
@@ -65,6 +66,7 @@ describe('reactors', () => {
   async function create(json: JsonObject = OWN_CODE, tenant = server.tenant): Promise<Reactor> {
     const made = await manage('POST /reactors', json, tenant);
     expect(made.status, made.text).to.equal(201);
+    expect(made.headers.get('location')).to.equal(`/reactors/${made.body.id}`);
     return made.body;
   }
 
