@@ -7,6 +7,7 @@ import { Command, CommanderError } from 'commander';
 import { describeEnvironment } from '../config/environment.ts';
 import { failureLine } from '../embedded/failure-line.ts';
 import { surviveBrokenPipes } from '../embedded/survive-broken-pipes.ts';
+import { auditCommand } from './audit.ts';
 import { keyCommand } from './key.ts';
 import { reactorCommand } from './reactor.ts';
 import { startCommand } from './start.ts';
@@ -32,6 +33,7 @@ export async function runCommandLine(argv: string[], source: NodeJS.ProcessEnv):
     .addCommand(startCommand(source, finish))
     .addCommand(tenantCommand(source))
     .addCommand(keyCommand(source))
+    .addCommand(auditCommand(source, finish))
     .addCommand(reactorCommand(source, finish));
   for (const command of [
     program,

@@ -35,12 +35,14 @@ type Value<V> =
 
 // Above 1000 connections a pooler belongs in front of Postgres.
 const POOL_MAX = 1000;
-// The control plane and the data plane need one connection each, and one to listen.
-const POOL_MIN = 3;
+// Of one process: one for a transaction, one for what is read meanwhile.
+const POOL_MIN = 2;
 // More hops than any chain of load balancers has.
 const PROXY_HOPS_MAX = 16;
 // Each takes some 60 MB when idle; a machine has fewer cores than this.
 const SANDBOX_HOSTS_MAX = 64;
+// Ten years: more than any rule about such trails asks for.
+const AUDIT_MONTHS_MAX = 120;
 // Ten years: past every expiry a test could want to reach.
 const CLOCK_OFFSET_SECONDS_MAX = 315_360_000;
 
@@ -60,7 +62,7 @@ const VARIABLES = {
   metricsPort: {
     name: 'METRICS_PORT',
     type: port,
-    shownFallback: '9090 (9091 for a control plane alone)',
+    shownFallback: '9090 (9091 for a control plane alone, 9092 for jobs alone)',
     text: '/metrics, /healthz and /readyz of the process',
   },
   tlsCertFile: {
@@ -96,7 +98,7 @@ const VARIABLES = {
   databasePoolMax: {
     name: 'DATABASE_POOL_MAX',
     type: integer(POOL_MIN, POOL_MAX, 'connections'),
-    fallback: '16',
+    fallback: '20',
     text: 'Postgres connections of this machine, shared out to its processes',
   },
   redisUrl: {
@@ -151,6 +153,18 @@ const VARIABLES = {
     type: flag,
     fallback: 'false',
     text: 'refuse to start when sandbox hosts cannot be cut off from the network',
+  },
+  audit: {
+    name: 'SALLYPORT_AUDIT',
+    type: oneOf('batched', 'strict'),
+    fallback: 'batched',
+    text: 'when a read is answered: at once, its audit row follows in 100 ms; or after its commit',
+  },
+  auditMonths: {
+    name: 'SALLYPORT_AUDIT_MONTHS',
+    type: integer(1, AUDIT_MONTHS_MAX, 'months'),
+    fallback: '12',
+    text: 'how long the audit trail is kept, besides the current month',
   },
   testClockOffsetSeconds: {
     name: 'SALLYPORT_TEST_CLOCK_OFFSET',

@@ -5,6 +5,7 @@ import { addApplicationRoutes } from './applications/application-routes.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { addOpenApiRoute } from './documentation/openapi-route.ts';
 import { answerErrors } from './error-response.ts';
+import { addLogRoutes } from './logs/log-routes.ts';
 import { observeRequests } from './observe-requests.ts';
 import { addPermissionRoutes } from './permissions/permission-routes.ts';
 import { checkRequestLine, prepareAnswer, refuseUnmatched } from './prepare-answer.ts';
@@ -33,6 +34,7 @@ export function createApp(plane: ControlPlane): Koa<RequestState> {
   addReactorFormulaRoutes(router, plane);
   addReactorRoutes(router, plane);
   addProxyRoutes(router, plane);
+  addLogRoutes(router, plane);
   addPermissionRoutes(router, plane);
   addOpenApiRoute(router, plane);
   app.use(router.routes());

@@ -7,6 +7,8 @@ import { hashApiKey, isWellFormedApiKey } from '../shared/api-keys.ts';
 import { loadApplicationByKeyHash } from '../shared/config-entries/application-entry.ts';
 import { ApiError } from '../shared/errors.ts';
 import type { Queryable } from '../shared/postgres/pool.ts';
+import type { AuditOrigin } from './audit-change.ts';
+import type { OperationClaim } from './keep-answer.ts';
 
 export interface AuthenticatedKey {
   tenant_id: string;
@@ -15,6 +17,10 @@ export interface AuthenticatedKey {
 }
 
 export interface Caller extends AuthenticatedKey {
+  /** For the audit trail. */
+  readonly origin: AuditOrigin;
+  /** To have the effect once, when the request has an idempotency key. */
+  claim?: OperationClaim | undefined;
   /**
    * Throws 401 or 403 when the caller may no longer do what it asked for: a request can wait with its
    * body until its right is gone. To be asked in the transaction that writes, behind the tenant's lock.

@@ -4,6 +4,7 @@
  */
 import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
+import { ensurePartitions } from '../shared/audit/partitions.ts';
 import { createInstallation } from '../shared/crypto/installation.ts';
 import type { KeyEncryption } from '../shared/crypto/local-key.ts';
 import { ADVISORY_LOCKS } from '../shared/postgres/advisory-locks.ts';
@@ -12,6 +13,10 @@ import * as applications from './migrations/0002-applications.ts';
 import * as tokens from './migrations/0003-tokens.ts';
 import * as reactors from './migrations/0004-reactors.ts';
 import * as proxies from './migrations/0005-proxies.ts';
+import * as idempotency from './migrations/0006-idempotency.ts';
+import * as transactions from './migrations/0007-transactions.ts';
+import * as jobs from './migrations/0008-jobs.ts';
+import * as audit from './migrations/0009-audit.ts';
 
 interface Migration {
   name: string;
@@ -24,6 +29,10 @@ const MIGRATIONS: Migration[] = [
   { name: '0003-tokens', up: tokens.up },
   { name: '0004-reactors', up: reactors.up },
   { name: '0005-proxies', up: proxies.up },
+  { name: '0006-idempotency', up: idempotency.up },
+  { name: '0007-transactions', up: transactions.up },
+  { name: '0008-jobs', up: jobs.up },
+  { name: '0009-audit', up: audit.up },
 ];
 
 const SOURCE: Knex.MigrationSource<Migration> = {
@@ -49,6 +58,7 @@ export async function migrate(connectionString: string, kek: KeyEncryption): Pro
     await knex.migrate.forceFreeMigrationsLock(config);
     const [, ran] = (await knex.migrate.latest(config)) as [number, string[]];
     await createInstallation(guard, kek);
+    await ensurePartitions(guard);
     return ran;
   } finally {
     await knex.destroy();

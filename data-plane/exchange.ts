@@ -4,9 +4,11 @@
  * calls of a running script are in reactors/script-exchange.ts.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Via } from '../shared/audit/audit-entry.ts';
 import type { ConfigReading } from '../shared/config-entries/config-version.ts';
 import { ApiError } from '../shared/errors.ts';
 import { readBody } from '../shared/http/read-body.ts';
+import type { IdempotencyClaim } from '../shared/idempotency/claim.ts';
 import { JSON_DEPTH_MAX } from '../shared/json-scan.ts';
 import { parseJson } from '../shared/json-text.ts';
 import type { CachedApplication } from './config-cache/application-cache.ts';
@@ -33,8 +35,18 @@ export type ExchangeHead = Pick<
   'query' | 'contentType' | 'traceId' | 'idempotencyKey' | 'transactionId'
 >;
 
+/** A right that may be taken back while something is under way. */
+export interface Right {
+  /** Rejects when it is gone by now, as a request would be refused: 401, 403 or 404. */
+  current(): Promise<unknown>;
+}
+
 /** The run of a script that a call comes out of. */
 export interface CallingRun {
+  /** Whose code it is. */
+  readonly via: Via;
+  /** By which it runs; what the call starts needs it too. */
+  readonly right: Right;
   /** 1 for a run that an HTTP request has started, 2 for one that such a run has started, … */
   readonly depth: number;
   /** On the monotonic clock of the machine: what the call starts must end by then. */
@@ -49,6 +61,8 @@ export abstract class Exchange {
   readonly callingRun: CallingRun | undefined;
   /** Whether Postgres said, after this request arrived, that its configuration is current. */
   confirmed = false;
+  /** Set before its route runs when it has an idempotency key that means something there. */
+  idempotency: IdempotencyClaim | undefined;
   #body: Promise<unknown> | undefined;
 
   constructor(

@@ -1,7 +1,15 @@
 /** The data plane's operations and what carries them out. Every other path goes to the control plane. */
 import findMyWay from 'find-my-way';
 import * as reactors from '../shared/api/reactors.ts';
+import * as transactions from '../shared/api/transactions.ts';
+import { getReactorResult } from './routes/get-reactor-result.ts';
 import { react } from './routes/react.ts';
+import { reactAsync } from './routes/react-async.ts';
+import {
+  commitTransaction,
+  createTransaction,
+  rollbackTransaction,
+} from './routes/transactions.ts';
 import { type RouteEntry, TOKEN_ROUTES } from './token-routes.ts';
 
 export interface RouteMatch extends RouteEntry {
@@ -10,7 +18,12 @@ export interface RouteMatch extends RouteEntry {
 
 const ROUTES: readonly RouteEntry[] = [
   ...TOKEN_ROUTES,
+  { operation: transactions.createTransaction, route: createTransaction },
+  { operation: transactions.commitTransaction, route: commitTransaction },
+  { operation: transactions.rollbackTransaction, route: rollbackTransaction },
   { operation: reactors.react, route: react },
+  { operation: reactors.reactAsync, route: reactAsync },
+  { operation: reactors.getReactorResult, route: getReactorResult },
 ];
 
 /** A token id of 400 characters, each at most 12 when percent-encoded. */
@@ -36,8 +49,7 @@ export function createRouteTable(): RouteTable {
       const wanted = method === 'HEAD' ? 'GET' : method;
       const found = router.find(wanted as findMyWay.HTTPMethod, path);
       if (found === null) return undefined;
-      const { operation, route } = found.store as RouteEntry;
-      return { operation, route, params: found.params };
+      return { ...(found.store as RouteEntry), params: found.params };
     },
     methodsOf: (path) => [...methods].filter((method) => router.find(method, path) !== null),
   };

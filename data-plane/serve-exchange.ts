@@ -3,10 +3,14 @@
  * route decides stands before the version gate has confirmed it, refusals included.
  */
 import type { ConfigReading } from '../shared/config-entries/config-version.ts';
+import { SealBrokenError } from '../shared/crypto/envelope.ts';
 import { ApiError } from '../shared/errors.ts';
+import { answerOnce } from './answer-once.ts';
 import type { CachedApplication } from './config-cache/application-cache.ts';
 import type { Answer, Exchange } from './exchange.ts';
+import { attemptOf, recordDenial } from './record-access.ts';
 import type { Services } from './services.ts';
+import type { RouteEntry } from './token-routes.ts';
 import { StaleConfigError } from './version-gate.ts';
 
 export type Route = (
@@ -21,7 +25,7 @@ const ATTEMPTS_MAX = 8;
 /** Runs a route until it was decided on the tenant's current configuration. */
 export async function serveExchange(
   exchange: Exchange,
-  route: Route,
+  entry: RouteEntry,
   services: Services,
 ): Promise<Answer> {
   const found = await exchange.findApplication(services);
@@ -30,17 +34,20 @@ export async function serveExchange(
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     let reading: ConfigReading;
     try {
-      const answer = await route(exchange, application, services);
+      const answer = await answerOnce(exchange, application, entry, services);
       if (exchange.confirmed) return answer;
       throw new Error('a route answered without confirming its configuration');
     } catch (error) {
       if (error instanceof StaleConfigError) reading = error.reading;
-      else if (exchange.confirmed || !(error instanceof ApiError)) throw error;
-      else {
+      else if (exchange.confirmed || !comesOfConfiguration(error)) {
+        await recordDenial(error, attemptOf(entry.operation, exchange), application, services);
+        throw error;
+      } else {
         // A refusal by what is only cached: it stands if the cache is current.
         reading = await services.gate.read(application.tenant_id);
         if (reading.config_version === application.config_version) {
           exchange.confirm(application, reading);
+          await recordDenial(error, attemptOf(entry.operation, exchange), application, services);
           throw error;
         }
       }
@@ -52,4 +59,9 @@ export async function serveExchange(
   throw new ApiError('unavailable', 'The configuration keeps changing; try again', {
     headers: { 'retry-after': '1' },
   });
+}
+
+/** What may only seem so: refusals, and that the keys of a tenant are gone, which is being deleted. */
+function comesOfConfiguration(error: unknown): boolean {
+  return error instanceof ApiError || error instanceof SealBrokenError;
 }

@@ -42,6 +42,26 @@ export interface DataPlaneServer {
   drain(): void;
 }
 
+/** Of one request. `close` is asked for when the answer is written: a drain may have begun since. */
+class ArrivalContext implements ResponseContext {
+  readonly traceId: string;
+  readonly #plane: { readonly draining: boolean };
+  #mustClose = false;
+
+  constructor(traceId: string, plane: { readonly draining: boolean }) {
+    this.traceId = traceId;
+    this.#plane = plane;
+  }
+
+  get close(): boolean {
+    return this.#mustClose || this.#plane.draining;
+  }
+
+  set close(mustClose: boolean) {
+    this.#mustClose = mustClose;
+  }
+}
+
 interface Arrival {
   req: IncomingMessage;
   res: ServerResponse;
@@ -53,7 +73,7 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
   const routes = createRouteTable();
   const logFailure = createFailureLog(services.log);
   let queue: Arrival[] = [];
-  let draining = false;
+  const plane = { draining: false };
 
   /** From accepted head to answer. `context.close` is known before anything is written. */
   function serve(arrival: Arrival): void {
@@ -62,7 +82,7 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
     if (isCondemned(req.socket)) return;
     const { method = '', url = '', httpVersion, rawHeaders } = req;
     const head = checkRequest(method, url, httpVersion, rawHeaders);
-    const context: ResponseContext = { traceId: head.traceId, close: draining };
+    const context = new ArrivalContext(head.traceId, plane);
     if (!head.ok) {
       refuse(arrival, head, context);
     } else if (head.method === 'OPTIONS') {
@@ -96,14 +116,15 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
 
   async function answer(
     arrival: Arrival,
-    { operation, route, params }: RouteMatch,
+    match: RouteMatch,
     head: AcceptedRequest,
     context: ResponseContext,
   ): Promise<void> {
     const { req, res } = arrival;
+    const { operation, params } = match;
     try {
       const exchange = new HttpExchange(req, res, head, params);
-      const result = await serveExchange(exchange, route, services);
+      const result = await serveExchange(exchange, match, services);
       writeAnswer(res, result, context);
       measure(arrival, operation.path, result.status);
     } catch (error) {
@@ -172,7 +193,7 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
   return {
     server,
     drain: () => {
-      draining = true;
+      plane.draining = true;
     },
   };
 }

@@ -1,7 +1,9 @@
 /** What the routes of one worker work with. Built once, handed down as a parameter. */
+import type { AuditWriter } from '../shared/audit/write-audit.ts';
 import type { DatabaseClock } from '../shared/clock.ts';
 import type { DataKeys } from '../shared/crypto/data-keys.ts';
 import type { AddressRange } from '../shared/egress/ip-address.ts';
+import { createRecordReader, type RecordReader } from '../shared/idempotency/record-store.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import type { ProxyMetrics } from '../shared/observability/proxy-metrics.ts';
 import type { ReactionMetrics } from '../shared/observability/reaction-metrics.ts';
@@ -11,10 +13,17 @@ import type { ScriptFetch } from '../shared/sandbox/script-fetch.ts';
 import { type BatchReader, createBatchReader } from '../shared/tokens/batch-reader.ts';
 import { createTokenOpener, type TokenOpener } from '../shared/tokens/reveal.ts';
 import { createTokenWriter, type TokenWriter } from '../shared/tokens/token-writer.ts';
+import {
+  createTransactionOpener,
+  type TransactionOpener,
+} from '../shared/transactions/open-transactions.ts';
+import { createStagingWriter, type StagingWriter } from '../shared/transactions/stage-creates.ts';
 import type { ApplicationCache } from './config-cache/application-cache.ts';
 import type { ProxyCache } from './config-cache/proxy-cache.ts';
 import type { ReactorCache } from './config-cache/reactor-cache.ts';
 import type { DestinationPools } from './proxy/pools.ts';
+import type { QueueRoom } from './reactors/queue-room.ts';
+import type { ReactionQueue } from './reactors/reaction-queue.ts';
 import type { Sandbox } from './reactors/sandbox.ts';
 import type { ScriptCalls } from './reactors/script-calls.ts';
 import { createVersionGate, type VersionGate } from './version-gate.ts';
@@ -33,11 +42,18 @@ export interface Services {
   readonly pool: Pool;
   readonly reader: BatchReader;
   readonly writer: TokenWriter;
+  readonly opening: TransactionOpener;
+  /** For creates in transactions. */
+  readonly staging: StagingWriter;
   readonly opener: TokenOpener;
   readonly dataKeys: DataKeys;
   readonly clock: DatabaseClock;
   readonly gate: VersionGate;
+  /** What requests with an idempotency key were answered. */
+  readonly records: RecordReader;
   readonly applications: ApplicationCache;
+  /** The trail of accesses; changes write theirs in their own transactions. */
+  readonly audit: AuditWriter;
   /** Absent in a data plane without a sandbox. */
   readonly reactions?: ReactionServices;
   /** Absent where nothing is forwarded. */
@@ -56,6 +72,11 @@ export interface ReactionServices {
   /** What scripts may call out for. */
   readonly scriptFetch: Pick<ScriptFetch, 'fetchFor'>;
   readonly scriptCalls: ScriptCalls;
+  /** Where reactions wait that are to be run later. */
+  readonly queue: ReactionQueue;
+  readonly queueRoom: Pick<QueueRoom, 'require'>;
+  /** SALLYPORT_EGRESS_ALLOW: what a callback may go to besides public hosts. */
+  readonly egressAllow: readonly AddressRange[];
   readonly metrics: Pick<ReactionMetrics, 'reactions' | 'duration' | 'inFlight'>;
 }
 
@@ -80,18 +101,22 @@ export interface ReactingServices extends Services {
 
 type Foundations = Pick<
   Services,
-  'pool' | 'dataKeys' | 'clock' | 'applications' | 'reactions' | 'proxying' | 'log'
+  'pool' | 'dataKeys' | 'clock' | 'applications' | 'audit' | 'reactions' | 'proxying' | 'log'
 >;
 
 export function createServices(foundations: Foundations, metrics: TokenMetrics): Services {
   const { pool, dataKeys } = foundations;
   const reads = metrics.batchRows.labels({ statement: 'read' });
   const inserts = metrics.batchRows.labels({ statement: 'insert' });
+  const stages = metrics.batchRows.labels({ statement: 'stage' });
   return {
     ...foundations,
     reader: createBatchReader(pool, (rows) => reads.observe(rows)),
     writer: createTokenWriter(pool, (rows) => inserts.observe(rows)),
+    opening: createTransactionOpener(pool),
+    staging: createStagingWriter(pool, (rows) => stages.observe(rows)),
     opener: createTokenOpener(dataKeys, () => metrics.sealsBroken.inc()),
+    records: createRecordReader(pool),
     gate: createVersionGate(pool, () => metrics.gateReads.inc()),
     countTokens: (operation, count) => metrics.operations.inc({ operation }, count),
     countHeldCvc: () => metrics.heldCvcs.inc(),

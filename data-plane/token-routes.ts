@@ -14,10 +14,12 @@ import type { Route } from './serve-exchange.ts';
 export interface RouteEntry {
   readonly operation: Operation;
   readonly route: Route;
+  /** False where the route itself finds out that a key has been used, which saves looking first. */
+  readonly looksFirst?: false;
 }
 
 export const TOKEN_ROUTES: readonly RouteEntry[] = [
-  { operation: tokens.createToken, route: createToken },
+  { operation: tokens.createToken, route: createToken, looksFirst: false },
   { operation: tokens.listTokens, route: listTokens },
   { operation: tokens.getToken, route: getToken },
   { operation: tokens.updateToken, route: updateToken },

@@ -8,18 +8,25 @@ import { compileValidator } from '../shared/api/validate.ts';
 import type { ConfigReading } from '../shared/config-entries/config-version.ts';
 import type { TenantKeys } from '../shared/crypto/data-keys.ts';
 import { ApiError, type FieldErrors, validationError } from '../shared/errors.ts';
-import { inTransaction } from '../shared/postgres/pool.ts';
+import type { UsedRight } from '../shared/idempotency/kept-answer.ts';
+import { inTransaction, type PoolClient } from '../shared/postgres/pool.ts';
 import { readCreation } from '../shared/tokens/create-token.ts';
 import { holdsCvc } from '../shared/tokens/detect-cvc.ts';
-import { type NewToken, type StoreOutcome, storeTokens } from '../shared/tokens/store-tokens.ts';
+import {
+  type NewToken,
+  type StoreOutcome,
+  storeTokens,
+  type TokenPlace,
+} from '../shared/tokens/store-tokens.ts';
 import { fingerprintOfDraft } from '../shared/tokens/token-draft.ts';
 import { withMember } from '../shared/tokens/token-json.ts';
 import { planTokenize, type TokenRequest } from '../shared/tokens/tokenize.ts';
 import type { CachedApplication } from './config-cache/application-cache.ts';
-import { storedJson } from './routes/create-token.ts';
-import { duplicateAnswer } from './routes/deduplicate.ts';
-import { requireTransform } from './routes/permit.ts';
+import { storedJson } from './routes/created-token.ts';
+import { duplicateAnswer, duplicateRights } from './routes/deduplicate.ts';
+import { requireTransform, withoutReveal } from './routes/permit.ts';
 import type { Services } from './services.ts';
+import type { WrittenToken } from './write-transaction.ts';
 
 const validate = compileValidator(createToken.body);
 
@@ -27,7 +34,22 @@ export interface TokenizeCaller {
   application: CachedApplication;
   /** Throws when the configuration read along is not the one decided on. */
   confirm(reading: ConfigReading): void;
+  /** Unless they are made in a transaction of their own. */
+  transact?: Transact;
+  /** Where the tokens go, unless they are live at once; then a commit counts them. */
+  place?: TokenPlace;
 }
+
+export interface Tokenized {
+  /** JSON text of the body with tokens in place of what it asked for. */
+  readonly text: string;
+  readonly tokens: readonly WrittenToken[];
+  /** What it takes to be shown the text again. */
+  readonly rights: readonly UsedRight[];
+}
+
+/** Runs the work in a transaction, with whatever else is to be committed with the tokens. */
+export type Transact = (work: (client: PoolClient) => Promise<Tokenized>) => Promise<Tokenized>;
 
 interface Pending extends NewToken {
   request: TokenRequest;
@@ -46,25 +68,64 @@ export async function tokenizeBody(
 ): Promise<string> {
   const { application, confirm } = caller;
   const { tenant_id, application_id, config_version } = application;
+  const { transact = (work) => inTransaction(services.pool, work) } = caller;
   const plan = planTokenize(body);
   if (plan.requests.length === 0) {
     confirm(await services.gate.read(tenant_id));
-    return plan.render([]);
+    return (await transact(async () => ({ text: plan.render([]), tokens: [], rights: [] }))).text;
   }
   const keys =
     services.dataKeys.cached(tenant_id) ?? (await services.dataKeys.forTenant(tenant_id));
   const pending = prepare(plan.requests, application, keys);
   const { clock } = services;
-  const outcomes = await inTransaction(services.pool, async (client) => {
+  let outcomes: StoreOutcome[] = [];
+  const { text } = await transact(async (client) => {
     const context = { tenant_id, application_id, config_version, keys, clock, confirm };
-    return allStored(await storeTokens(client, pending, context), pending);
+    outcomes = allStored(await storeTokens(client, pending, context, caller.place), pending);
+    const answers: string[] = [];
+    for (const [index, outcome] of outcomes.entries()) {
+      answers.push(await answerOf(pending[index] as Pending, outcome, application, services));
+    }
+    const rights = usedRights(pending, outcomes, application);
+    return { text: plan.render(answers), tokens: writtenTokens(pending, outcomes), rights };
   });
-  count(pending, outcomes, services);
-  const answers: string[] = [];
+  if (caller.place === undefined) count(pending, outcomes, services);
+  return text;
+}
+
+function writtenTokens(
+  pending: readonly Pending[],
+  outcomes: readonly StoreOutcome[],
+): WrittenToken[] {
+  return outcomes.map((outcome, index) => {
+    if ('duplicate' in outcome) {
+      const { id, container } = outcome.duplicate;
+      return { id, container, transform: 'redact', duplicate: true };
+    }
+    const { id, container } = outcome.stored.row;
+    return { id, container, transform: (pending[index] as Pending).transform };
+  });
+}
+
+function usedRights(
+  pending: readonly Pending[],
+  outcomes: readonly StoreOutcome[],
+  application: CachedApplication,
+): UsedRight[] {
+  const rights = new Map<string, UsedRight>();
+  const add = (right: UsedRight): void => {
+    rights.set(`${right.permission} ${right.transform} ${right.container}`, right);
+  };
   for (const [index, outcome] of outcomes.entries()) {
-    answers.push(await answerOf(pending[index] as Pending, outcome, application, services));
+    const { request, creation, transform } = pending[index] as Pending;
+    const { container } = creation.draft;
+    // A value is replaced by an id, which shows nothing; so is a token that was there already.
+    const shown = request.kind === 'value' || 'duplicate' in outcome ? 'redact' : transform;
+    add({ permission: 'token:create', container, transform: withoutReveal(shown) });
+    if (request.kind === 'value' || 'stored' in outcome) continue;
+    for (const right of duplicateRights(outcome.duplicate, application)) add(right);
   }
-  return plan.render(answers);
+  return [...rights.values()];
 }
 
 /** Validates and permits every token before the first is stored. */

@@ -9,6 +9,7 @@ import { createSecureContext } from 'node:tls';
 import pg from 'pg';
 import type { Environment } from '../config/environment.ts';
 import { failureLine } from './failure-line.ts';
+import { POOL_MIN } from './planes.ts';
 
 /** An unreachable database shall not keep a person waiting for the operating system's patience. */
 const CONNECT_MS = 5_000;
@@ -98,8 +99,13 @@ export async function checkReachable(variable: string, connectionString: string)
   }
 }
 
-/** Throws when the server could never give the pools what DATABASE_POOL_MAX says. */
+/** Throws when the pools cannot do with DATABASE_POOL_MAX, or the server could never give it. */
 export async function checkPoolSize(connectionString: string, poolMax: number): Promise<void> {
+  if (poolMax < POOL_MIN) {
+    throw new Error(
+      `DATABASE_POOL_MAX must be at least ${POOL_MIN} where everything runs together`,
+    );
+  }
   const client = new pg.Client({ connectionString });
   await client.connect();
   try {

@@ -3,6 +3,7 @@
  * leaves this module once, when it was generated here, and is stored nowhere.
  */
 import { createManagementApplication } from '../control-plane/applications/create-application.ts';
+import { auditSystemChange } from '../control-plane/audit-change.ts';
 import { recordChange } from '../control-plane/config-changes/record-change.ts';
 import { createTenant } from '../control-plane/tenants/create-tenant.ts';
 import { listTenants } from '../control-plane/tenants/tenant-store.ts';
@@ -10,6 +11,7 @@ import type { Application } from '../shared/api/applications.ts';
 import type { Tenant } from '../shared/api/tenants.ts';
 import { hashApiKey } from '../shared/api-keys.ts';
 import type { Installation } from '../shared/crypto/installation.ts';
+import { newTraceId } from '../shared/http/trace-id.ts';
 import { ADVISORY_LOCKS } from '../shared/postgres/advisory-locks.ts';
 import { inTransaction, type Pool, type Queryable } from '../shared/postgres/pool.ts';
 
@@ -63,6 +65,8 @@ export async function createManagedTenant(
   { name, key }: { name: string; key?: string | undefined },
 ): Promise<ManagedTenant> {
   const tenant = await createTenant(client, installation, { name });
+  const entity = { tenant_id: tenant.id, entity_type: 'tenant', entity_id: tenant.id } as const;
+  await auditSystemChange(client, { ...entity, trace_id: newTraceId() });
   return { tenant, ...(await issueManagementKey(client, installation, tenant.id, key)) };
 }
 
@@ -75,6 +79,9 @@ export async function issueManagementKey(
 ): Promise<Omit<ManagedTenant, 'tenant'>> {
   const request = { name: 'Management', key };
   const made = await createManagementApplication(client, installation, tenantId, request);
-  await recordChange(client, tenantId, [{ kind: 'application', id: made.application.id }]);
+  const { id } = made.application;
+  await recordChange(client, tenantId, [{ kind: 'application', id }]);
+  const entity = { tenant_id: tenantId, entity_type: 'application', entity_id: id } as const;
+  await auditSystemChange(client, { ...entity, trace_id: newTraceId() });
   return made;
 }

@@ -35,7 +35,7 @@ const SOCKET_DESCRIPTOR = 4;
 const SETTINGS = {
   listen_addresses: '',
   unix_socket_permissions: '0700',
-  // The pools of all processes (DATABASE_POOL_MAX, 16), listeners, the command line, with room.
+  // The pools of all processes (DATABASE_POOL_MAX, 20), listeners, the command line, with room.
   max_connections: '60',
   shared_buffers: '128MB',
   fsync: 'on',
@@ -57,6 +57,8 @@ const SETTINGS = {
   log_destination: 'stderr',
 } as const;
 
+/** A standby says that its connections are read-only. */
+const READY = /^database system is ready to accept (?:read-only )?connections$/;
 /** How much of a failing program's last words is kept. */
 const LAST_LINES = 5;
 
@@ -93,7 +95,7 @@ export async function startServer(
   });
   const { promise: ready, resolve } = Promise.withResolvers<'ready'>();
   const lines = readLog(child, (severity, text) => {
-    if (text === 'database system is ready to accept connections') resolve('ready');
+    if (READY.test(text)) resolve('ready');
     onLine(severity, text);
   });
   const exited = ended(child);

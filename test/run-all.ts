@@ -1,5 +1,5 @@
 /**
- * Runs every test (or the files given as arguments) on one embedded Postgres, in two processes side by
+ * Runs every test (or the files given as arguments) on one embedded Postgres, in three processes side by
  * side: much of a run is waiting for deadlines to pass. The last line is `N passed, N failed`, counted as
  * the results come in; the exit code is 0 only when nothing failed.
  */
@@ -12,8 +12,9 @@ import { stopTestServer, TEST_SERVER_VARIABLE, testServer } from './support/test
 const LINGER_MS = 10_000;
 /** What each process runs; together every folder of tests (held by test/unit/architecture.test.ts). */
 const LANES = [
-  ['test/{api,clients,embedded,faults,unit}/**/*.test.ts'],
+  ['test/{api,clients,embedded,unit}/**/*.test.ts'],
   ['test/{proxy,sandbox,security}/**/*.test.ts'],
+  ['test/faults/**/*.test.ts'],
 ];
 
 interface Outcome {

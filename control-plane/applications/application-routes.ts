@@ -30,10 +30,11 @@ function create(plane: ControlPlane): Carry<typeof api.createApplication> {
   return async ({ caller, body }) => {
     const { tenant_id, application_id: created_by } = caller;
     const origin = { id: randomUUID(), created_by };
-    const { application, key } = await applyChange(plane, caller, changed(origin.id), (client) =>
-      createApplication(client, plane.installation, tenant_id, body, origin),
-    );
-    return { ...application, key };
+    return applyChange(plane, caller, changed(origin.id), async (client) => {
+      const { installation } = plane;
+      const made = await createApplication(client, installation, tenant_id, body, origin);
+      return { ...made.application, key: made.key };
+    });
   };
 }
 

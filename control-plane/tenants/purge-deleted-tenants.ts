@@ -13,13 +13,26 @@ const TABLES = [
   'token_cvcs',
   'token_counts',
   'token_count_deltas',
+  'transactions',
+  'staged_tokens',
+  'staged_cvcs',
+  'token_locks',
   'reactors',
   'reactor_formulas',
   'proxies',
+  'idempotency_records',
+  'jobs',
+  'reactor_results',
+  'webhook_secrets',
 ] as const;
 
-/** Rows per statement: some 20 ms, far below the statement limit of 2 s. */
-const BATCH_ROWS = 1_000;
+/** Rows per statement at first and at most: a result of 5 MiB takes a hundred times as long as a token. */
+const BATCH_ROWS_FIRST = 50;
+const BATCH_ROWS_MAX = 1_000;
+/** A batch that takes longer is followed by a smaller one: far below the statement limit of 2 s. */
+const BATCH_MS_MAX = 200;
+/** One that takes less, by a larger one. */
+const BATCH_MS_GOOD = 80;
 /** A write that was in flight at the deletion may still land; none lives this long. */
 const SETTLED_SECONDS = 10;
 const PASS_EVERY_MS = 5_000;
@@ -52,17 +65,30 @@ async function purgeTenant(
 ): Promise<number | undefined> {
   let removed = 0;
   for (const table of TABLES) {
+    let limit = BATCH_ROWS_FIRST;
     for (;;) {
-      const batch = await purgeBatch(pool, table, tenantId);
+      const began = performance.now();
+      const batch = await purgeBatch(pool, table, tenantId, limit);
       if (batch === undefined) return undefined;
       removed += batch;
-      if (batch < BATCH_ROWS || signal?.aborted) break;
+      if (batch < limit || signal?.aborted) break;
+      limit = nextLimit(limit, performance.now() - began);
     }
   }
   return removed;
 }
 
-function purgeBatch(pool: Pool, table: string, tenantId: string): Promise<number | undefined> {
+function nextLimit(limit: number, elapsed_ms: number): number {
+  if (elapsed_ms > BATCH_MS_MAX) return Math.max(1, limit >> 1);
+  return elapsed_ms < BATCH_MS_GOOD ? Math.min(BATCH_ROWS_MAX, limit * 2) : limit;
+}
+
+function purgeBatch(
+  pool: Pool,
+  table: string,
+  tenantId: string,
+  limit: number,
+): Promise<number | undefined> {
   return inTransaction(pool, async (client) => {
     // Of the transaction, not of the session: it works through a pooler, and a crash frees it.
     const { rows } = await client.query<{ locked: boolean }>(
@@ -72,8 +98,8 @@ function purgeBatch(pool: Pool, table: string, tenantId: string): Promise<number
     if (rows[0]?.locked !== true) return undefined;
     const deleted = await client.query(
       `DELETE FROM ${table} WHERE tenant_id = $1 AND ctid = ANY (ARRAY(
-         SELECT ctid FROM ${table} WHERE tenant_id = $1 LIMIT ${BATCH_ROWS}))`,
-      [tenantId],
+         SELECT ctid FROM ${table} WHERE tenant_id = $1 LIMIT $2))`,
+      [tenantId, limit],
     );
     return deleted.rowCount ?? 0;
   });

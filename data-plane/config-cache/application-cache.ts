@@ -8,8 +8,14 @@ import {
 } from '../../shared/config-entries/application-entry.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
 import { type ChangedNames, type ChangeRecord, createChangeRecord } from './change-record.ts';
-import { createEntryCache, type EntryCache, type RefreshOutcome } from './entry-cache.ts';
+import {
+  createEntryCache,
+  type EntryCache,
+  type EntryCacheOptions,
+  type RefreshOutcome,
+} from './entry-cache.ts';
 import type { EntrySource } from './entry-source.ts';
+import { entryBytes } from './entry-store.ts';
 
 /** Applications known to a process at once; an entry is some 2 KiB with a dozen rules. */
 const ENTRIES_MAX = 20_000;
@@ -34,12 +40,15 @@ export interface ApplicationCache extends Pick<EntryCache<CachedApplication>, 'r
    * one found by its key it must be confirmed before it is used.
    */
   byId(tenantId: string, applicationId: string): Promise<CachedApplication | undefined>;
+  /** The application of a key that only its hash is known of, for what was accepted earlier. */
+  byKeyHash(keyHash: Buffer): Promise<CachedApplication | undefined>;
 }
 
 interface CacheOptions {
   db: Queryable;
   /** Shared with other caches; a record of its own unless given. */
   changesBetween?: ChangeRecord;
+  versionOf: EntryCacheOptions<unknown>['versionOf'];
   source: EntrySource;
   pepper: KeyObject;
   /** Counts entries brought to another version, by what it took. */
@@ -48,14 +57,13 @@ interface CacheOptions {
 }
 
 export function createApplicationCache(options: CacheOptions): ApplicationCache {
-  const { db, source, pepper, onRefresh, onWarmFailure } = options;
+  const { db, source, pepper, versionOf, onRefresh, onWarmFailure } = options;
   const entries = createEntryCache<CachedApplication>({
     entries_max: ENTRIES_MAX,
     changesBetween: options.changesBetween ?? createChangeRecord(db),
     reload: ({ tenant_id, application_id, slot, keyHash }) =>
       keyHash === undefined ? readById(tenant_id, application_id, slot) : readByKey(keyHash, slot),
-    concerns,
-    ...{ onRefresh, onWarmFailure },
+    ...{ bytesOf, versionOf, concerns, onRefresh, onWarmFailure },
   });
 
   async function readByKey(keyHash: Buffer, slot: string): Promise<CachedApplication | undefined> {
@@ -85,6 +93,10 @@ export function createApplicationCache(options: CacheOptions): ApplicationCache 
       const known = entries.cached(slot);
       return known ?? entries.load(slot, () => readById(tenantId, applicationId, slot));
     },
+    async byKeyHash(keyHash) {
+      const slot = `hash:${keyHash.toString('base64')}`;
+      return entries.cached(slot) ?? entries.load(slot, () => readByKey(keyHash, slot));
+    },
     refresh: entries.refresh,
     warm: entries.warm,
   };
@@ -92,6 +104,12 @@ export function createApplicationCache(options: CacheOptions): ApplicationCache 
 
 /** A digest of the key, so that keys do not lie in memory as map keys. Measured: 1 µs. */
 const digestOf = (apiKey: string): string => oneShotHash('sha256', apiKey, 'base64');
+
+function bytesOf({ permissions, rules, settings }: CachedApplication): number {
+  const texts = JSON.stringify([permissions, rules, settings]);
+  // Once as they are, once compiled.
+  return entryBytes(texts, texts);
+}
 
 function concerns(changed: ChangedNames, application: CachedApplication): boolean {
   return (

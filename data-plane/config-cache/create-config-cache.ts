@@ -12,6 +12,7 @@ import type { TokenMetrics } from '../../shared/observability/token-metrics.ts';
 import { listen } from '../../shared/postgres/listen.ts';
 import type { Pool } from '../../shared/postgres/pool.ts';
 import { createRedisStore } from '../../shared/redis/redis-store.ts';
+import { createVersionGate } from '../version-gate.ts';
 import { type ApplicationCache, createApplicationCache } from './application-cache.ts';
 import { createChangeRecord } from './change-record.ts';
 import type { RefreshOutcome } from './entry-cache.ts';
@@ -48,9 +49,12 @@ export function createConfigCache(options: ConfigCacheOptions): ConfigCache {
       : redisSource(pool, createSealedEntries(redis, dataKeys), fromPostgres, (outcome) =>
           metrics.redisLookups.inc({ outcome }),
         );
+  // One read for the caches that a notice reaches together; not counted, since it is no request's.
+  const gate = createVersionGate(pool, () => undefined);
   const shared = {
     db: pool,
     changesBetween: createChangeRecord(pool),
+    versionOf: async (tenantId: string) => (await gate.read(tenantId)).config_version,
     onRefresh: (outcome: RefreshOutcome) => metrics.gateReloads.inc({ outcome }),
     onWarmFailure: (err: unknown) => log.debug({ err }, 'cache not warmed'),
   };

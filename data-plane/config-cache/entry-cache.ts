@@ -3,9 +3,10 @@
  * of its tenant and is never trusted by itself: every use is confirmed through the version gate, and
  * `refresh` brings it to another version or drops it (design section 5).
  */
-import { LRUCache } from 'lru-cache';
 import type { ConfigChange } from '../../shared/config-entries/config-change.ts';
 import type { ChangedNames, ChangeRecord } from './change-record.ts';
+import { createEntryStore } from './entry-store.ts';
+import { createWarming } from './warming.ts';
 
 export interface CachedEntry {
   readonly tenant_id: string;
@@ -25,12 +26,18 @@ export interface EntryCache<E extends CachedEntry> {
   /** The same entry at the tenant's version `version`; `undefined` when it is gone. */
   refresh(entry: E, version: string | null): Promise<E | undefined>;
   /** A change was announced: bring what is cached of that tenant up to date early. */
-  warm(change: ConfigChange): void;
+  warm(change: Pick<ConfigChange, 'tenant_id' | 'version'>): void;
 }
 
 export interface EntryCacheOptions<E> {
   entries_max: number;
+  /** Of all entries together; 64 MiB unless given. */
+  bytes_max?: number;
+  /** Memory that an entry holds, about. */
+  bytesOf(entry: E): number;
   changesBetween: ChangeRecord;
+  /** The tenant's version as it is now; `null` when the tenant is gone. */
+  versionOf(tenantId: string): Promise<string | null>;
   /** Reads the entry as it is now. */
   reload(entry: E): Promise<E | undefined>;
   /** Whether one of the changes may have changed the entry. */
@@ -43,14 +50,13 @@ export interface EntryCacheOptions<E> {
 export function createEntryCache<E extends CachedEntry>(
   options: EntryCacheOptions<E>,
 ): EntryCache<E> {
-  const { changesBetween, reload, concerns, onRefresh, onWarmFailure } = options;
-  const slotsOf = new Map<string, Set<string>>();
-  const entries = createEntries<E>(options.entries_max, slotsOf);
+  const { changesBetween, reload, concerns, onRefresh } = options;
+  const entries = createEntryStore<E>(options);
   const loading = new Map<string, Promise<E | undefined>>();
 
   async function keep(read: () => Promise<E | undefined>): Promise<E | undefined> {
     const entry = await read();
-    if (entry !== undefined) entries.set(entry.slot, entry);
+    if (entry !== undefined) entries.put(entry);
     return entry;
   }
 
@@ -66,7 +72,7 @@ export function createEntryCache<E extends CachedEntry>(
   async function refresh(entry: E, version: string | null): Promise<E | undefined> {
     const { tenant_id, config_version, slot } = entry;
     if (version === null) {
-      entries.delete(slot);
+      entries.drop(slot);
       onRefresh('gone');
       return undefined;
     }
@@ -75,49 +81,21 @@ export function createEntryCache<E extends CachedEntry>(
     // Others have waited for the same change, and one of them was first.
     if (known?.config_version === version) return known;
     if (changed !== undefined && !concerns(changed, entry)) {
-      // A new object: a request under way goes on with the version it was decided at.
-      const moved = { ...entry, config_version: version };
-      if (known === entry) entries.set(slot, moved);
+      const moved = entries.carry(entry, version);
       onRefresh('unchanged');
       return moved;
     }
-    entries.delete(slot);
+    entries.drop(slot);
     const reloaded = await loadOnce(`${slot}@${version}`, () => reload(entry));
     onRefresh(reloaded === undefined ? 'gone' : 'reloaded');
     return reloaded;
   }
 
+  const warming = createWarming(entries, options);
   return {
-    cached: (slot) => entries.get(slot),
+    cached: entries.get,
     load: loadOnce,
     refresh,
-    warm({ tenant_id, version }) {
-      for (const slot of slotsOf.get(tenant_id) ?? []) {
-        const entry = entries.peek(slot);
-        if (entry !== undefined && entry.config_version !== version) {
-          refresh(entry, version).catch(onWarmFailure);
-        }
-      }
-    },
+    warm: ({ tenant_id, version }) => warming.announce(tenant_id, version),
   };
-}
-
-/** The entries by slot; `slotsOf` follows which of them are whose. */
-function createEntries<E extends CachedEntry>(
-  max: number,
-  slotsOf: Map<string, Set<string>>,
-): LRUCache<string, E> {
-  return new LRUCache<string, E>({
-    max,
-    onInsert: ({ tenant_id, slot }) => {
-      const slots = slotsOf.get(tenant_id);
-      if (slots === undefined) slotsOf.set(tenant_id, new Set([slot]));
-      else slots.add(slot);
-    },
-    dispose: ({ tenant_id }, slot, reason) => {
-      const slots = slotsOf.get(tenant_id);
-      if (reason !== 'set') slots?.delete(slot);
-      if (slots?.size === 0) slotsOf.delete(tenant_id);
-    },
-  });
 }

@@ -5,9 +5,15 @@ import { loadProxyByKeyHash, type ProxyEntry } from '../../shared/config-entries
 import type { Queryable } from '../../shared/postgres/pool.ts';
 import { type Destination, readDestination } from '../proxy/destination.ts';
 import type { ChangedNames, ChangeRecord } from './change-record.ts';
-import { createEntryCache, type EntryCache, type RefreshOutcome } from './entry-cache.ts';
+import {
+  createEntryCache,
+  type EntryCache,
+  type EntryCacheOptions,
+  type RefreshOutcome,
+} from './entry-cache.ts';
+import { entryBytes } from './entry-store.ts';
 
-/** Proxies known to a process at once; with two transforms of some KiB each. */
+/** Proxies known to a process at once, if they have no transforms of many KiB. */
 const ENTRIES_MAX = 5_000;
 
 export interface CachedProxy extends Omit<ProxyEntry, 'config_version'> {
@@ -31,15 +37,16 @@ interface CacheOptions {
   db: Queryable;
   pepper: KeyObject;
   changesBetween: ChangeRecord;
+  versionOf: EntryCacheOptions<unknown>['versionOf'];
   onRefresh(outcome: RefreshOutcome): void;
   onWarmFailure(error: unknown): void;
 }
 
 export function createProxyCache(options: CacheOptions): ProxyCache {
-  const { db, pepper, changesBetween, onRefresh, onWarmFailure } = options;
+  const { db, pepper, changesBetween, versionOf, onRefresh, onWarmFailure } = options;
   const entries = createEntryCache<CachedProxy>({
     entries_max: ENTRIES_MAX,
-    ...{ changesBetween, concerns, onRefresh, onWarmFailure },
+    ...{ bytesOf, changesBetween, versionOf, concerns, onRefresh, onWarmFailure },
     reload: ({ keyHash, slot }) => read(keyHash, slot),
   });
 
@@ -63,6 +70,12 @@ export function createProxyCache(options: CacheOptions): ProxyCache {
 
 /** A digest of the key, so that keys do not lie in memory as map keys. */
 const digestOf = (proxyKey: string): string => oneShotHash('sha256', proxyKey, 'base64');
+
+function bytesOf({ destination_url, configuration_sealed, ...proxy }: CachedProxy): number {
+  const { request_transform, response_transform } = proxy;
+  const codes = [request_transform?.code, response_transform?.code];
+  return entryBytes(destination_url, configuration_sealed, ...codes);
+}
 
 function concerns(changed: ChangedNames, proxy: CachedProxy): boolean {
   return changed.has(`proxy/${proxy.proxy_id}`) || changed.has(`tenant/${proxy.tenant_id}`);

@@ -2,9 +2,15 @@
 import { loadReactor, type ReactorEntry } from '../../shared/config-entries/reactor-entry.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
 import type { ChangedNames, ChangeRecord } from './change-record.ts';
-import { createEntryCache, type EntryCache, type RefreshOutcome } from './entry-cache.ts';
+import {
+  createEntryCache,
+  type EntryCache,
+  type EntryCacheOptions,
+  type RefreshOutcome,
+} from './entry-cache.ts';
+import { entryBytes } from './entry-store.ts';
 
-/** Reactors known to a process at once; code is mostly some KiB, at most 1 MiB. */
+/** Reactors known to a process at once, if their code is of some KiB; at most it is 1 MiB. */
 const ENTRIES_MAX = 1_000;
 
 export interface CachedReactor extends Omit<ReactorEntry, 'config_version'> {
@@ -23,15 +29,16 @@ export interface ReactorCache extends Pick<EntryCache<CachedReactor>, 'refresh' 
 interface CacheOptions {
   db: Queryable;
   changesBetween: ChangeRecord;
+  versionOf: EntryCacheOptions<unknown>['versionOf'];
   onRefresh(outcome: RefreshOutcome): void;
   onWarmFailure(error: unknown): void;
 }
 
 export function createReactorCache(options: CacheOptions): ReactorCache {
-  const { db, changesBetween, onRefresh, onWarmFailure } = options;
+  const { db, changesBetween, versionOf, onRefresh, onWarmFailure } = options;
   const entries = createEntryCache<CachedReactor>({
     entries_max: ENTRIES_MAX,
-    ...{ changesBetween, concerns, onRefresh, onWarmFailure },
+    ...{ bytesOf, changesBetween, versionOf, concerns, onRefresh, onWarmFailure },
     reload: ({ tenant_id, reactor_id, slot }) => read(tenant_id, reactor_id, slot),
   });
 
@@ -54,6 +61,12 @@ export function createReactorCache(options: CacheOptions): ReactorCache {
     refresh: entries.refresh,
     warm: entries.warm,
   };
+}
+
+function bytesOf(reactor: CachedReactor): number {
+  const { code, configuration, request_parameters, configuration_sealed } = reactor;
+  const declared = JSON.stringify([configuration, request_parameters]);
+  return entryBytes(code, configuration_sealed, declared);
 }
 
 function concerns(changed: ChangedNames, reactor: CachedReactor): boolean {

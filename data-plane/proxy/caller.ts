@@ -8,6 +8,8 @@ import type { ConfigReading } from '../../shared/config-entries/config-version.t
 import { ApiError } from '../../shared/errors.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { CachedProxy } from '../config-cache/proxy-cache.ts';
+import { applicationAt } from '../current-application.ts';
+import { recordDenial } from '../record-access.ts';
 import { requireHeld } from '../routes/permit.ts';
 import type { ProxyingServices } from '../services.ts';
 import { USE, UsedContainers } from '../used-containers.ts';
@@ -53,7 +55,8 @@ export class ProxyCaller implements ProxyRight {
   /** Throws `StaleConfigError` when the configuration moved on, 401 when the key's time is over. */
   confirm(reading: ConfigReading): void {
     if (!this.isAt(reading.config_version)) throw new StaleConfigError(reading);
-    this.#refuseExpired(reading);
+    const expires_at_ms = this.application?.expires_at_ms ?? Infinity;
+    if (expires_at_ms <= reading.now_ms) throw unauthorized();
     this.confirmed = true;
   }
 
@@ -64,25 +67,30 @@ export class ProxyCaller implements ProxyRight {
     return application === undefined || application.config_version === version;
   }
 
-  /** Both at the tenant's version. Throws 404 or 401 when one is gone. */
-  async refreshed(version: string | null): Promise<ProxyCaller> {
-    const { applications, proxying } = this.#services;
+  /** Both as they are by the reading. Throws 404 or 401 when one is gone. */
+  async refreshed(reading: ConfigReading): Promise<ProxyCaller> {
     const application =
-      this.application === undefined || this.application.config_version === version
-        ? this.application
-        : await applications.refresh(this.application, version);
-    if (this.application !== undefined && application === undefined) throw unauthorized();
-    const proxy = await this.#refreshedProxy(version, proxying);
+      this.application &&
+      (await applicationAt(reading, this.application, this.#services, unauthorized));
+    const proxy = await this.#refreshedProxy(reading.config_version, this.#services.proxying);
     if (proxy === undefined) throw proxyNotFound();
     return new ProxyCaller(proxy, application, this.#services);
   }
 
+  /** Tells the audit trail when the error is a refusal to a valid key. */
+  async recordDenial(error: unknown, traceId: string): Promise<void> {
+    const { application, proxy } = this;
+    if (application === undefined) return;
+    const via = { type: 'proxy', id: proxy.proxy_id } as const;
+    const attempt = { head: { traceId }, via, token_id: null };
+    await recordDenial(error, attempt, application, this.#services);
+  }
+
   async current(): Promise<void> {
     const reading = await this.#services.gate.read(this.proxy.tenant_id);
-    this.#refuseExpired(reading);
+    const now = await this.refreshed(reading);
     if (this.isAt(reading.config_version)) return;
     // The one request goes on with what it was decided on; only the right to it must still be there.
-    const now = await this.refreshed(reading.config_version);
     now.requireRight();
     if (now.application !== undefined) this.#used.requireStill(now.application);
   }
@@ -94,11 +102,6 @@ export class ProxyCaller implements ProxyRight {
     if (this.proxy.config_version === version) return this.proxy;
     if (!isEphemeral(this.proxy)) return proxies.refresh(this.proxy, version);
     return version === null ? undefined : { ...this.proxy, config_version: version };
-  }
-
-  #refuseExpired({ now_ms }: ConfigReading): void {
-    const expires_at_ms = this.application?.expires_at_ms ?? null;
-    if (expires_at_ms !== null && expires_at_ms <= now_ms) throw unauthorized();
   }
 }
 
@@ -147,6 +150,7 @@ export async function decideCurrently<T>(
   found: ProxyCaller,
   decide: (caller: ProxyCaller) => Promise<T>,
   { gate }: Pick<ProxyingServices, 'gate'>,
+  traceId: string,
 ): Promise<{ caller: ProxyCaller; decided: T }> {
   let caller = found;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
@@ -159,17 +163,20 @@ export async function decideCurrently<T>(
       return { caller, decided };
     } catch (error) {
       if (error instanceof StaleConfigError) reading = error.reading;
-      else if (caller.confirmed || !(error instanceof ApiError)) throw error;
-      else {
+      else if (caller.confirmed || !(error instanceof ApiError)) {
+        await caller.recordDenial(error, traceId);
+        throw error;
+      } else {
         // A refusal by what is only cached: it stands if the cache is current.
         reading = await gate.read(caller.proxy.tenant_id);
         if (caller.isAt(reading.config_version)) {
           caller.confirm(reading);
+          await caller.recordDenial(error, traceId);
           throw error;
         }
       }
     }
-    caller = await caller.refreshed(reading.config_version);
+    caller = await caller.refreshed(reading);
   }
   throw new ApiError('unavailable', 'The configuration keeps changing; try again', {
     headers: { 'retry-after': '1' },

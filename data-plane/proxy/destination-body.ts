@@ -3,6 +3,10 @@
  * comes, no faster than it is taken.
  */
 
+/** A body that brings less than this in each such time holds a connection for nothing. */
+export const PROGRESS_MS = 25_000;
+export const PROGRESS_BYTES_MIN = 1_024;
+
 export interface BodySink {
   /** False: no more until `resume` of the body is called. */
   data(chunk: Buffer): boolean;

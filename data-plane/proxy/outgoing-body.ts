@@ -9,10 +9,13 @@ import { JSON_DEPTH_MAX } from '../../shared/json-scan.ts';
 import { parseJson } from '../../shared/json-text.ts';
 import { checkTokenCount, readTokenViews } from '../../shared/tokens/detokenize.ts';
 import type { Answer } from '../exchange.ts';
+import { recordAccess } from '../record-access.ts';
 import type { Services } from '../services.ts';
 import { type BodyKind, bodyKind } from './body-text.ts';
 import { type DetokenizedBody, detokenizeTexts, type ExpressionTexts } from './body-texts.ts';
-import { secretsOf } from './outgoing-body-secrets.ts';
+import { BroughtOut } from './brought-out.ts';
+import { badGateway } from './proxy-error.ts';
+import { collecting } from './script-brought-out.ts';
 import { findFormTexts } from './splice-form.ts';
 import { findJsonTexts } from './splice-json.ts';
 import { runTransform } from './transform.ts';
@@ -44,8 +47,8 @@ export interface PreparedRequest {
   /** The very same object when nothing was put in or changed; `undefined` when there is none. */
   readonly body: Buffer | undefined;
   readonly headers: string[];
-  /** Texts that were brought out of the vault, for the tripwire; none when it is off. */
-  readonly secrets: readonly string[];
+  /** What was brought out of the vault, for the tripwire; nothing when it is off. */
+  readonly broughtOut: BroughtOut;
 }
 
 /** As deep as the arguments of a reactor. */
@@ -62,9 +65,9 @@ export function mustReadBody(
 
 /**
  * Throws 400 for what is malformed, unknown tokens, more than 100 tokens or 5 MiB put in; 403 for
- * tokens that the caller may not use, and for any when it is anonymous; what `confirm` and
- * `right.current` throw; a `TransformError` for a transform that failed. `custom`: the transform chose
- * the whole response, and nothing is forwarded.
+ * tokens that the caller may not use, and for any when it is anonymous; 502 for more values than the
+ * tripwire can mask; what `confirm` and `right.current` throw; a `TransformError` for a transform that
+ * failed. `custom`: the transform chose the whole response, and nothing is forwarded.
  */
 export async function prepareRequest(
   request: OutgoingRequest,
@@ -72,21 +75,40 @@ export async function prepareRequest(
   services: Services,
 ): Promise<PreparedRequest | { readonly custom: Answer }> {
   const { tenant_id, request_transform: transform, leak_tripwire } = context.proxy;
+  const broughtOut = new BroughtOut();
   const kind = bodyKind(request.contentType);
   if (transform !== null) checkParsed(request.body, kind);
   const found = findTexts(request.body, kind);
   const detokenized = found && (await detokenizeBody(found, request.body, context, services));
   if (detokenized === undefined) context.confirm(await services.gate.read(tenant_id));
   const body = detokenized?.body ?? request.body;
-  const secrets =
-    detokenized === undefined || leak_tripwire === 'off' ? [] : secretsOf(detokenized);
-  if (transform === null) return prepared({ body, headers: request.headers }, secrets);
-  const outcome = await transformRequest(transform, { ...request, body }, context, services);
-  return 'custom' in outcome ? outcome : prepared(outcome, secrets);
+  const isWatched = leak_tripwire !== 'off';
+  if (isWatched && detokenized !== undefined) addDetokenized(broughtOut, detokenized);
+  let message: Message = { body, headers: request.headers };
+  if (transform !== null) {
+    const watched = isWatched ? collecting(broughtOut, services) : services;
+    const outcome = await transformRequest(transform, { ...request, body }, context, watched);
+    if ('custom' in outcome) return outcome;
+    message = outcome;
+  }
+  if (leak_tripwire === 'redact' && broughtOut.isTooMuch) throw tooMuchToMask();
+  return prepared(message, broughtOut);
 }
 
-function prepared({ body, headers }: Message, secrets: readonly string[]): PreparedRequest {
-  return { body: body.length === 0 ? undefined : body, headers: [...headers], secrets };
+function prepared({ body, headers }: Message, broughtOut: BroughtOut): PreparedRequest {
+  return { body: body.length === 0 ? undefined : body, headers: [...headers], broughtOut };
+}
+
+/** The data of the tokens, and what expressions made of it. */
+function addDetokenized(broughtOut: BroughtOut, { views, values }: DetokenizedBody): void {
+  for (const { data } of views.values()) broughtOut.add(data);
+  // Of a whole token that was put in, only the data is a secret; that is in its view.
+  for (const value of values) if (typeof value !== 'object') broughtOut.add(value);
+}
+
+/** Before anything is sent: afterwards the destination would have acted on it for nothing. */
+function tooMuchToMask(): ApiError {
+  return badGateway('More values were brought out than can be masked in an answer');
 }
 
 function findTexts(body: Buffer, kind: BodyKind): ExpressionTexts | undefined {
@@ -124,17 +146,20 @@ async function detokenizeBody(
 async function readViewsFor(
   tokenIds: readonly string[],
   context: ProxyContext,
-  { reader, opener }: Services,
+  { reader, opener, audit }: Services,
 ): Promise<ReadonlyMap<string, TokenView>> {
   checkTokenCount(tokenIds.length, ROOT);
-  const { tenant_id } = context.proxy;
-  const { access } = context.right;
-  if (access === undefined) {
+  const { tenant_id, proxy_id } = context.proxy;
+  const { access, application } = context.right;
+  if (access === undefined || application === undefined) {
     throw new ApiError('forbidden', 'A request without BT-API-KEY cannot use tokens');
   }
+  const via = { type: 'proxy', id: proxy_id } as const;
+  const origin = { head: { traceId: context.traceId }, via };
   return readTokenViews(tokenIds, {
     ...{ tenant_id, access, permission: 'token:use', reader, opener },
     confirm: (reading) => context.confirm(reading),
+    accessed: (tokens) => recordAccess('use', tokens, origin, application, { audit }),
   });
 }
 

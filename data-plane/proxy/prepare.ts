@@ -5,10 +5,12 @@
 import type { Answer, CallingRun } from '../exchange.ts';
 import type { ProxyingServices } from '../services.ts';
 import type { AcceptedRequest } from '../strict-request.ts';
+import { BroughtOut } from './brought-out.ts';
 import type { ProxyCaller } from './caller.ts';
+import { targetAt } from './destination.ts';
 import { DECODABLE, forwardedHeaders, headerOf, sentHeaders } from './headers.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
-import { mustReadBody, type PreparedRequest, prepareRequest } from './outgoing-body.ts';
+import { mustReadBody, prepareRequest } from './outgoing-body.ts';
 import type { ProxyRequest } from './read-request.ts';
 import type { RequestBody } from './request-body.ts';
 import type { ProxyContext } from './transform-context.ts';
@@ -25,12 +27,14 @@ export interface IncomingRequest {
   passBody(): RequestBody | Buffer;
 }
 
-/** `secrets`: what was brought out of the vault for this request. */
 export type Prepared =
   | {
+      /** Path and query at the destination. */
+      readonly target: string;
       readonly headers: string[];
       readonly body: Buffer | RequestBody | undefined;
-      readonly secrets: readonly string[];
+      /** What was brought out of the vault for this request. */
+      readonly broughtOut: BroughtOut;
     }
   | { readonly custom: Answer };
 
@@ -49,19 +53,22 @@ export class RequestPreparation {
   /** Throws what the caller may not do, and whatever is wrong with the body. Confirms the caller. */
   async decide(caller: ProxyCaller): Promise<Prepared> {
     caller.requireRight();
+    const { proxy } = caller;
+    // Before the body is asked for, and before a transform sees a request that cannot be sent.
+    const target = targetAt(proxy.destination, this.#request.suffix);
     const { head } = this.#incoming;
     const hasBody = head.chunked || (head.contentLength ?? 0) > 0;
-    const { proxy } = caller;
     if (mustReadBody(head.contentType, proxy) && (hasBody || proxy.request_transform !== null)) {
-      return this.#decideOnBody(caller);
+      return this.#decideOnBody(caller, target);
     }
     caller.confirm(await this.#services.gate.read(proxy.tenant_id));
     const body = hasBody ? this.#incoming.passBody() : undefined;
-    return { headers: this.#sent(caller), body, secrets: [] };
+    const broughtOut = new BroughtOut();
+    return { target, headers: this.#sent(caller, broughtOut), body, broughtOut };
   }
 
   /** A body that is looked into, or given to a transform. */
-  async #decideOnBody(caller: ProxyCaller): Promise<Prepared> {
+  async #decideOnBody(caller: ProxyCaller, target: string): Promise<Prepared> {
     const { head, rawHeaders, callingRun } = this.#incoming;
     this.#bytes ??= this.#incoming.readBytes();
     const bytes = await this.#bytes;
@@ -79,29 +86,20 @@ export class RequestPreparation {
     if ('custom' in prepared) return prepared;
     // Nothing was put in or changed: the bytes that came are the bytes that go.
     const isUntouched = isCoded && prepared.body === bytes.decoded;
-    return this.#prepared(caller, prepared, isUntouched ? bytes.wire : undefined, forwarded);
+    const coding = isUntouched ? headerOf(forwarded, 'content-encoding') : undefined;
+    const { broughtOut } = prepared;
+    const headers = [...prepared.headers, ...(coding ? ['Content-Encoding', coding] : [])];
+    return {
+      ...{ target, headers: this.#sent(caller, broughtOut, headers), broughtOut },
+      body: isUntouched ? bytes.wire : prepared.body,
+    };
   }
 
-  #prepared(
-    caller: ProxyCaller,
-    { body, headers, secrets }: PreparedRequest,
-    untouched: Buffer | undefined,
-    forwarded: readonly string[],
-  ): Prepared {
-    const coding = untouched && headerOf(forwarded, 'content-encoding');
-    const all = coding === undefined ? headers : [...headers, 'Content-Encoding', coding];
-    return { headers: this.#sent(caller, all, secrets), body: untouched ?? body, secrets };
-  }
-
-  #sent(
-    { proxy }: ProxyCaller,
-    headers?: readonly string[],
-    secrets: readonly string[] = [],
-  ): string[] {
+  #sent({ proxy }: ProxyCaller, broughtOut: BroughtOut, headers?: readonly string[]): string[] {
     const { rawHeaders, head } = this.#incoming;
     const decodes = proxy.response_transform !== null && head.method !== 'HEAD';
-    // What is compressed cannot be masked.
-    const masks = proxy.leak_tripwire === 'redact' && secrets.length > 0;
+    // What is compressed all the same is decoded, or refused (destination-answer.ts).
+    const masks = proxy.leak_tripwire === 'redact' && !broughtOut.isEmpty;
     const accept = masks ? 'identity' : decodes ? DECODABLE : undefined;
     return sentHeaders(headers ?? forwardedHeaders(rawHeaders), {
       ...{ traceId: head.traceId, accept },

@@ -6,17 +6,13 @@ import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ResponseContext } from '../answer.ts';
-import type { DestinationBody } from './destination-body.ts';
+import { type DestinationBody, PROGRESS_BYTES_MIN, PROGRESS_MS } from './destination-body.ts';
 import type { DestinationAnswer } from './exchange.ts';
 import { addedHeaders, headerOf, returnedHeaders } from './headers.ts';
 import { invalidAnswer } from './proxy-error.ts';
 
 /** `gone`: the caller did not wait for the end. */
 export type Delivery = 'complete' | 'reset' | 'gone';
-
-/** A body that brings less than this in each such time holds a connection for nothing. */
-const PROGRESS_MS = 25_000;
-const PROGRESS_BYTES_MIN = 1_024;
 
 /** Writes status and headers; throws 502 when they cannot be written as they are. */
 export function writeHead(

@@ -70,7 +70,7 @@ function headersOf(given: readonly string[], traceId: string, bodyLength: number
     }
     if (!TOKEN.test(name)) throw refused('The name of a header is invalid');
     if (lower === 'transfer-encoding' || (lower.startsWith('bt-') && !isTaken(lower))) {
-      throw refused('A header is not available in a reactor');
+      throw refused('A header is not available in a script');
     }
     if (!IGNORED.has(lower)) raw.push(name, value);
   }

@@ -10,9 +10,9 @@ import { refuseDepth } from '../reactors/script-depth.ts';
 import type { ScriptCaller } from '../reactors/script-exchange.ts';
 import type { ProxyOutcome } from '../routes/proxy.ts';
 import type { ProxyingServices, Services } from '../services.ts';
+import type { BroughtOut } from './brought-out.ts';
 import { callerWith, decideCurrently, type ProxyCaller } from './caller.ts';
-import { targetAt } from './destination.ts';
-import { isTransformed, watchedAnswer } from './destination-answer.ts';
+import { isTransformed, receiveWhole } from './destination-answer.ts';
 import { type Exchange, ExchangeEnded, sendOverUndici } from './exchange.ts';
 import { headerOf, returnedHeaders } from './headers.ts';
 import { transformResponse } from './incoming-body.ts';
@@ -21,7 +21,6 @@ import { asApiError, proxyErrorAnswer } from './proxy-error.ts';
 import { isOurs, outcomeOf, unexpected } from './refuse.ts';
 import { scriptAnswerText } from './script-proxy-answer.ts';
 import { readScriptRequest, type ScriptProxyRequest } from './script-proxy-request.ts';
-import { readWholeAnswer } from './whole-answer.ts';
 
 interface Run {
   readonly caller: ScriptCaller;
@@ -56,7 +55,7 @@ async function forward(call: ScriptProxyCall, run: Run): Promise<Ended> {
   const request = readScriptRequest(call, caller);
   const application = await caller.findApplication();
   if (application === undefined) {
-    throw new ApiError('unauthorized', 'The application of the reactor does not exist any more');
+    throw new ApiError('unauthorized', 'The application of the script does not exist any more');
   }
   const preparation = new RequestPreparation(request.incoming, request.asked, services);
   const found = await callerWith(application, request.asked, services);
@@ -68,6 +67,7 @@ async function forward(call: ScriptProxyCall, run: Run): Promise<Ended> {
       return preparation.decide(current);
     },
     services,
+    caller.traceId,
   );
   if ('custom' in decided) return customised(decided.custom);
   if (signal.aborted) throw new ExchangeEnded('caller_gone');
@@ -75,7 +75,7 @@ async function forward(call: ScriptProxyCall, run: Run): Promise<Ended> {
   const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
   signal.addEventListener('abort', gone, { once: true });
   try {
-    return await taken(exchange, decided.secrets, request, through, { ...run, services });
+    return await taken(exchange, decided.broughtOut, request, through, { ...run, services });
   } finally {
     signal.removeEventListener('abort', gone);
   }
@@ -90,12 +90,11 @@ function runsScripts({ proxy }: ProxyCaller): boolean {
 }
 
 function open(
-  { asked: { suffix }, incoming: { head } }: ScriptProxyRequest,
+  { incoming: { head } }: ScriptProxyRequest,
   { proxy: { destination, tenant_id } }: ProxyCaller,
-  { headers, body }: Exclude<Prepared, { custom: Answer }>,
+  { target, headers, body }: Exclude<Prepared, { custom: Answer }>,
   { proxying: { pools } }: ProxyingServices,
 ): Exchange {
-  const target = targetAt(destination, suffix);
   const { origin } = destination;
   const outgoing = { origin, target, method: head.method, headers, body };
   return sendOverUndici(pools.dispatcher(tenant_id), outgoing);
@@ -104,14 +103,14 @@ function open(
 /** The destination's answer, whole, decoded, and transformed where the proxy says so. */
 async function taken(
   exchange: Exchange,
-  secrets: readonly string[],
+  broughtOut: BroughtOut,
   { incoming: { head } }: ScriptProxyRequest,
   through: ProxyCaller,
   { caller, services }: ProxyingRun,
 ): Promise<Ended> {
-  const answer = await watchedAnswer(exchange, secrets, through, head.traceId, services);
-  const { status, headers } = answer;
-  const body = await readWholeAnswer(answer.body, headerOf(headers, 'content-encoding'));
+  const sent = { method: head.method, traceId: head.traceId, broughtOut };
+  const answer = await receiveWhole(exchange, sent, through, services);
+  const { status, headers, body } = answer;
   const transform = through.proxy.response_transform;
   if (transform === null || !isTransformed(answer, head.method)) {
     const kept = returnedHeaders(headers, false);

@@ -1,6 +1,7 @@
 /** Whose request goes through which proxy, as far as bodies and transforms need to know. */
 import type { Access } from '../../shared/access/access-rules.ts';
 import type { ConfigReading } from '../../shared/config-entries/config-version.ts';
+import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { CallingRun } from '../exchange.ts';
 
 /** Code and its version, which changes with the code. */
@@ -16,12 +17,16 @@ export interface TransformedProxy {
   readonly request_transform: ProxyTransform | null;
   readonly response_transform: ProxyTransform | null;
   readonly application_id: string | null;
+  /** The version that the request was decided at. */
+  readonly config_version: string;
   readonly configuration_sealed: Buffer | null;
   readonly leak_tripwire: 'off' | 'report' | 'redact';
 }
 
 /** The right by which a request goes through a proxy. */
 export interface ProxyRight {
+  /** Whose right it is, for the audit trail. */
+  readonly application: Pick<CachedApplication, 'tenant_id' | 'application_id'> | undefined;
   /** `undefined`: an anonymous caller, whose request brings out no token. */
   readonly access: Access | undefined;
   /**

@@ -45,7 +45,7 @@ export function runtimeProblem(message: string): TransformError {
 export function customResponse(result: Failure): Answer {
   const isCustom =
     result.kind === 'custom_response' && customProblem(result, undefined) === undefined;
-  const answer = failureAnswer(result, undefined);
+  const answer = failureAnswer(result, undefined, 'transform');
   if (isCustom) return answer;
   throw new TransformError(JSON.parse(answer.body ?? '') as ScriptProblem);
 }

@@ -9,6 +9,7 @@ import { openConfiguration } from '../../shared/reactors/sealed-configuration.ts
 import { REQUEST_BYTES_MAX } from '../../shared/sandbox/protocol.ts';
 import type { Answer } from '../exchange.ts';
 import { runReaction } from '../reactors/reaction.ts';
+import { withCallingRun } from '../reactors/while-entitled.ts';
 import { react } from '../routes/react.ts';
 import type { ReactingServices, Services } from '../services.ts';
 import type { ProxyContext, ProxyTransform, TransformedProxy } from './transform-context.ts';
@@ -28,15 +29,22 @@ export async function runTransform(
   if (!canTransform(services)) {
     throw new ApiError('unavailable', 'No transforms are run here');
   }
-  const { proxy, right, traceId, callingRun } = context;
-  const { tenant_id, proxy_id, application_id } = proxy;
+  const { proxy, traceId, callingRun } = context;
+  const right = withCallingRun(context.right, callingRun);
+  const { tenant_id, proxy_id, application_id, config_version } = proxy;
   const configuration = await configurationOf(proxy, services);
   if (Buffer.byteLength(args) + Buffer.byteLength(configuration) > REQUEST_BYTES_MAX) {
     throw tooLarge();
   }
-  const script = { tenant_id, reactor_id: proxy_id, application_id, code, code_version };
+  const reactor = { tenant_id, reactor_id: proxy_id, application_id, config_version };
   const { result } = await runReaction(
-    { reactor: script, right, args, configuration },
+    {
+      reactor: { ...reactor, code, code_version },
+      via: { type: 'proxy', id: proxy_id },
+      right,
+      args,
+      configuration,
+    },
     { head: { traceId }, callingRun },
     services,
     react,

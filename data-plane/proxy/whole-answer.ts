@@ -1,71 +1,86 @@
-/** A destination's answer as text for a transform: all of its body, without its coding, bounded. */
+/**
+ * A destination's answer that is needed whole and in clear, for a transform, a script or a tripwire that
+ * masks: all of its body, without its coding, bounded in size and in time.
+ */
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib';
 import type { ApiError } from '../../shared/errors.ts';
-import type { DestinationBody } from './destination-body.ts';
+import { contentCoding, type KnownCoding } from './content-coding.ts';
+import { type DestinationBody, PROGRESS_BYTES_MIN, PROGRESS_MS } from './destination-body.ts';
+import { type DestinationAnswer, ExchangeEnded } from './exchange.ts';
 import { badGateway, destinationError } from './proxy-error.ts';
 
 /** On the wire, and decoded: 165 bytes of brotli are 1 GiB. */
 export const TRANSFORMED_BYTES_MAX = 10 * 1024 * 1024;
+/** Whoever waits for so many times the period in which something must come waits for nothing. */
+const PERIODS_MAX = 10;
 
 const DECODERS = {
   gzip: promisify(gunzip),
   'x-gzip': promisify(gunzip),
   br: promisify(brotliDecompress),
-} as const;
+  deflate: (bytes: Buffer, options: { maxOutputLength: number }) =>
+    // It is zlib's format (RFC 9110 section 8.4.1.2); some servers send the bare one.
+    ((bytes[0] ?? 0) & 0x0f) === 8
+      ? promisify(inflate)(bytes, options)
+      : promisify(inflateRaw)(bytes, options),
+} satisfies Record<KnownCoding, unknown>;
 
-/** Throws 502 when it is too large, breaks off, or is not what its coding says. */
+/**
+ * Throws 502 when it is too large, breaks off, or is not what its coding says; 408 when it does not
+ * come on: the connection is closed then. `progressMs`: in which time 1 KiB must come.
+ */
 export async function readWholeAnswer(
-  body: DestinationBody,
-  contentEncoding: string | undefined,
+  { body, headers }: Pick<DestinationAnswer, 'body' | 'headers'>,
+  progressMs = PROGRESS_MS,
 ): Promise<Buffer> {
-  const bytes = body.whole ?? (await collect(body));
+  const bytes = body.whole ?? (await collect(body, progressMs));
   if (bytes.length > TRANSFORMED_BYTES_MAX) throw tooLarge();
-  const coding = contentEncoding?.trim().toLowerCase() ?? '';
-  if (bytes.length === 0 || coding === '' || coding === 'identity') return bytes;
+  const coding = contentCoding(headers);
+  if (bytes.length === 0 || coding === 'identity') return bytes;
+  if (coding === 'other') {
+    throw badGateway('The answer of the destination has a Content-Encoding that is not served');
+  }
   return decode(bytes, coding);
 }
 
-function collect(body: DestinationBody): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    body.deliverTo({
-      data(chunk) {
-        length += chunk.length;
-        if (length <= TRANSFORMED_BYTES_MAX) chunks.push(chunk);
-        else {
-          reject(tooLarge());
-          body.abort();
-        }
-        return true;
-      },
-      end: () => resolve(Buffer.concat(chunks, Math.min(length, TRANSFORMED_BYTES_MAX))),
-      fail: (error) => reject(destinationError(error)),
-    });
+function collect(body: DestinationBody, progressMs: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const giveUp = (error: unknown): void => {
+    reject(error);
+    body.abort();
+  };
+  let periods = 0;
+  let before = 0;
+  const timer = setInterval(() => {
+    periods += 1;
+    const isStalled = length - before < PROGRESS_BYTES_MIN || periods >= PERIODS_MAX;
+    if (isStalled) giveUp(destinationError(new ExchangeEnded('timeout')));
+    before = length;
+  }, progressMs);
+  body.deliverTo({
+    data(chunk) {
+      length += chunk.length;
+      if (length <= TRANSFORMED_BYTES_MAX) chunks.push(chunk);
+      else giveUp(tooLarge());
+      return true;
+    },
+    end: () => resolve(Buffer.concat(chunks)),
+    fail: (error) => reject(destinationError(error)),
   });
+  return promise.finally(() => clearInterval(timer));
 }
 
-async function decode(bytes: Buffer, coding: string): Promise<Buffer> {
-  const decoder = decoderOf(bytes, coding);
-  if (decoder === undefined) {
-    throw badGateway('The answer of the destination has a Content-Encoding that is not served');
-  }
+async function decode(bytes: Buffer, coding: KnownCoding): Promise<Buffer> {
   try {
-    return await decoder(bytes, { maxOutputLength: TRANSFORMED_BYTES_MAX });
+    return await DECODERS[coding](bytes, { maxOutputLength: TRANSFORMED_BYTES_MAX });
   } catch (error) {
     const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
     if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
     throw badGateway('The answer of the destination does not match its Content-Encoding', error);
   }
-}
-
-/** `deflate` is zlib's format (RFC 9110 section 8.4.1.2); some servers send the bare one. */
-function decoderOf(bytes: Buffer, coding: string): typeof DECODERS.gzip | undefined {
-  if (coding === 'deflate') {
-    return ((bytes[0] ?? 0) & 0x0f) === 8 ? promisify(inflate) : promisify(inflateRaw);
-  }
-  return Object.hasOwn(DECODERS, coding) ? DECODERS[coding as keyof typeof DECODERS] : undefined;
 }
 
 function tooLarge(): ApiError {

@@ -5,6 +5,7 @@
  */
 import type { RequestParameter } from '../../shared/api/reactor-formulas.ts';
 import { type FieldErrors, validationError } from '../../shared/errors.ts';
+import { hasExpression } from '../../shared/expressions/compile.ts';
 import { castValue } from '../../shared/reactors/cast-value.ts';
 
 const ROOT = 'args';
@@ -15,6 +16,20 @@ const ROOT = 'args';
  */
 export function prepareArguments(parameters: readonly RequestParameter[], args: unknown): unknown {
   if (parameters.length === 0) return args ?? null;
+  return prepareAll(parameters, args);
+}
+
+/**
+ * Throws what `prepareArguments` will throw of arguments that are not detokenized yet, as far as they are
+ * known: what an expression stands for may be anything.
+ */
+export function checkArguments(parameters: readonly RequestParameter[], args: unknown): void {
+  if (parameters.length === 0 || isExpression(args)) return;
+  const known = parameters.filter(({ name }) => !isPending(args, name.split('.')));
+  prepareAll(known, args);
+}
+
+function prepareAll(parameters: readonly RequestParameter[], args: unknown): JsonObject {
   if (!isObject(args)) {
     const message =
       args === undefined || args === null ? 'This member is required' : 'Must be an object';
@@ -28,6 +43,20 @@ export function prepareArguments(parameters: readonly RequestParameter[], args: 
   }
   if (Object.keys(errors).length > 0) throw validationError(errors);
   return prepared;
+}
+
+/** Whether an expression stands where the argument is, or where something is that may hold it. */
+function isPending(args: unknown, path: readonly string[]): boolean {
+  let node = args;
+  for (const name of path) {
+    if (!isObject(node) || !Object.hasOwn(node, name)) return isExpression(node);
+    node = node[name];
+  }
+  return isExpression(node);
+}
+
+function isExpression(value: unknown): boolean {
+  return typeof value === 'string' && hasExpression(value);
 }
 
 /** By prototype-less objects: setting a member named `__proto__` makes just that member. */

@@ -1,15 +1,17 @@
 /**
  * The right by which a reaction was started, asked for again while it runs and when it has ended:
- * before anything leaves for the outside, before tokens are made, before the answer (design section 1,
+ * before each call out, before tokens are made, before the answer (design section 1,
  * invariant 4). A script is never run twice, so a change of the configuration alone ends nothing.
  */
 import type { Access } from '../../shared/access/access-rules.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { CachedReactor } from '../config-cache/reactor-cache.ts';
+import { applicationAt } from '../current-application.ts';
 import type { Exchange } from '../exchange.ts';
+import type { AccessOrigin } from '../record-access.ts';
 import { requireHeld } from '../routes/permit.ts';
 import type { ReactingServices } from '../services.ts';
-import { USE, UsedContainers } from '../used-containers.ts';
+import { USE, UsedContainers, type UsedTransforms } from '../used-containers.ts';
 import { reactorNotFound } from './find-reactor.ts';
 
 export class CallerRight {
@@ -31,6 +33,16 @@ export class CallerRight {
     this.#services = services;
   }
 
+  /** Where what is done by this right comes from, for the audit trail. */
+  get origin(): AccessOrigin {
+    return { head: this.#exchange.head, via: { type: 'reactor', id: this.#reactor.reactor_id } };
+  }
+
+  /** What was decided for the caller so far. */
+  get used(): UsedTransforms {
+    return this.#used.transforms;
+  }
+
   /** The caller's access; what it decides is remembered. */
   get access(): Access {
     return this.#used.watched(this.#application.access);
@@ -38,21 +50,25 @@ export class CallerRight {
 
   /**
    * The caller as it is now. Throws 401 when its key or its time is over, 403 when it could not have
-   * used these tokens now, 404 when the reactor is gone.
+   * used these tokens now, 404 when the reactor is gone; the same when that holds for the run that
+   * calls, since whatever comes of this one is that one's.
    */
   async current(): Promise<CachedApplication> {
-    const { applications, reactions, gate } = this.#services;
-    const { tenant_id, config_version } = this.#application;
-    const reading = await gate.read(tenant_id);
-    const application =
-      reading.config_version === config_version
-        ? this.#application
-        : await applications.refresh(this.#application, reading.config_version);
-    if (application === undefined) throw this.#exchange.unauthorized();
-    const { expires_at_ms } = application;
-    if (expires_at_ms !== null && expires_at_ms <= reading.now_ms) {
-      throw this.#exchange.unauthorized();
-    }
+    const { callingRun } = this.#exchange;
+    if (callingRun === undefined) return this.#own();
+    const [own] = await Promise.all([this.#own(), callingRun.right.current()]);
+    return own;
+  }
+
+  async #own(): Promise<CachedApplication> {
+    const { reactions, gate } = this.#services;
+    const { tenant_id } = this.#application;
+    const application = await applicationAt(
+      await gate.read(tenant_id),
+      this.#application,
+      this.#services,
+      () => this.#exchange.unauthorized(),
+    );
     if (application === this.#application) return application;
     requireHeld(application, USE);
     this.#used.requireStill(application);

@@ -2,7 +2,7 @@
 import { ApiError } from '../../shared/errors.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { CachedReactor } from '../config-cache/reactor-cache.ts';
-import type { ReactingServices } from '../services.ts';
+import type { ReactingServices, Services } from '../services.ts';
 import { StaleConfigError } from '../version-gate.ts';
 
 /** Ids that no row can have are not asked for. */
@@ -17,7 +17,7 @@ export async function findReactor(
   { tenant_id, config_version }: CachedApplication,
   { reactions: { reactors }, gate }: ReactingServices,
 ): Promise<CachedReactor> {
-  const reactor = UUID.test(id)
+  const reactor = isUuid(id)
     ? await reactors.at(tenant_id, id.toLowerCase(), config_version)
     : undefined;
   if (reactor === undefined) throw reactorNotFound();
@@ -27,6 +27,17 @@ export async function findReactor(
   return reactor;
 }
 
+export function isUuid(id: string): boolean {
+  return UUID.test(id);
+}
+
 export function reactorNotFound(): ApiError {
   return new ApiError('not_found', 'The reactor does not exist');
+}
+
+/** Throws 503 in a data plane without a sandbox. */
+export function requireReactions(services: Services): asserts services is ReactingServices {
+  if (services.reactions === undefined) {
+    throw new ApiError('unavailable', 'No reactors are run here');
+  }
 }

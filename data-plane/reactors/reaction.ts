@@ -2,6 +2,7 @@
  * One run of a reactor: its configuration, what its code may call out for, and its measures. Nothing of
  * a run's content reaches a log or a metric.
  */
+import type { Via } from '../../shared/audit/audit-entry.ts';
 import { validationError } from '../../shared/errors.ts';
 import { stringifyJson } from '../../shared/json-text.ts';
 import {
@@ -14,16 +15,14 @@ import {
   monotonicNow,
   type ScriptRun,
 } from '../../shared/sandbox/protocol.ts';
-import {
-  ScriptCallError,
-  type ScriptService,
-  type ScriptServices,
-} from '../../shared/sandbox/script-services.ts';
+import type { ScriptServices } from '../../shared/sandbox/script-services.ts';
 import type { CachedReactor } from '../config-cache/reactor-cache.ts';
-import type { Exchange } from '../exchange.ts';
+import { applicationOf } from '../current-application.ts';
+import type { Exchange, Right } from '../exchange.ts';
 import type { Route } from '../serve-exchange.ts';
 import type { ReactingServices } from '../services.ts';
 import type { CallerRight } from './caller-right.ts';
+import { requireEntitled, whileEntitled } from './while-entitled.ts';
 
 export interface Reaction extends ScriptToRun {
   readonly reactor: CachedReactor;
@@ -34,10 +33,12 @@ export interface Reaction extends ScriptToRun {
 export interface ScriptToRun {
   readonly reactor: Pick<
     CachedReactor,
-    'tenant_id' | 'reactor_id' | 'application_id' | 'code' | 'code_version'
+    'tenant_id' | 'reactor_id' | 'application_id' | 'config_version' | 'code' | 'code_version'
   >;
-  /** Rejects when the right by which the code runs is gone. */
-  readonly right: { current(): Promise<unknown> };
+  /** Whose code it is, unless the reactor's. */
+  readonly via?: Via;
+  /** By which the code runs: the caller's, and that of the run that calls, if there is one. */
+  readonly right: Right;
   /** JSON texts. */
   readonly args: string;
   readonly configuration: string;
@@ -47,6 +48,8 @@ export interface ScriptToRun {
 export interface RunOrigin {
   readonly head: Pick<Exchange['head'], 'traceId'>;
   readonly callingRun: Exchange['callingRun'];
+  /** Unless it is the usual one. */
+  readonly deadline_ms?: number;
 }
 
 export interface FinishedReaction extends ScriptRun {
@@ -79,6 +82,7 @@ export async function runReaction(
   const { reactor, args, configuration } = reaction;
   const { tenant_id, reactor_id, code, code_version } = reactor;
   const deadline_ms = timeLeft(exchange);
+  const callingOut = await servicesFor(reaction, deadline_ms, exchange, services, react);
   const startedAt = performance.now();
   metrics.inFlight.inc();
   const run = await sandbox
@@ -88,7 +92,7 @@ export async function runReaction(
       script_version: sandbox.reuse ? `${reactor_id}/${code_version}` : code_version,
       reuse: sandbox.reuse,
       nested: exchange.callingRun !== undefined,
-      services: await servicesFor(reaction, deadline_ms, exchange, services, react),
+      services: callingOut,
     })
     .finally(() => metrics.inFlight.dec());
   const duration_ms = performance.now() - startedAt;
@@ -97,42 +101,36 @@ export async function runReaction(
   return { ...run, duration_ms };
 }
 
-/** 30 s, and never longer than the run that waits for this one. */
-function timeLeft({ callingRun }: RunOrigin): number {
-  if (callingRun === undefined) return DEADLINE_MS_DEFAULT;
+/** 30 s unless the call says otherwise, and never longer than the run that waits for this one. */
+function timeLeft({ callingRun, deadline_ms = DEADLINE_MS_DEFAULT }: RunOrigin): number {
+  if (callingRun === undefined) return deadline_ms;
   const left = callingRun.ends_at_ms - monotonicNow();
   return Math.min(DEADLINE_MS_DEFAULT, Math.max(1, left));
 }
 
 async function servicesFor(
-  { reactor: { tenant_id, application_id }, right }: ScriptToRun,
+  { reactor, via, right }: ScriptToRun,
   deadline_ms: number,
   exchange: RunOrigin,
   services: ReactingServices,
   react: Route,
 ): Promise<ScriptServices> {
-  const fetch = whileEntitled(services.reactions.scriptFetch.fetchFor(tenant_id), right);
+  const { tenant_id, reactor_id, application_id, config_version } = reactor;
+  // Values leave with a fetch: the right to them is asked for when it is sent, not when it queues.
+  const beforeSend = () => requireEntitled(right);
+  const fetch = services.reactions.scriptFetch.fetchFor(tenant_id, beforeSend);
   if (application_id === null) return { fetch };
-  const findApplication = () => services.applications.byId(tenant_id, application_id);
   // Without the application there is no client, as if none had been configured.
-  if ((await findApplication()) === undefined) return { fetch };
+  if ((await applicationOf(reactor, config_version, services)) === undefined) return { fetch };
+  const findApplication = () => services.applications.byId(tenant_id, application_id);
   const caller = {
+    via: via ?? { type: 'reactor' as const, id: reactor_id },
+    right,
     depth: (exchange.callingRun?.depth ?? 0) + 1,
     ends_at_ms: monotonicNow() + deadline_ms,
     traceId: exchange.head.traceId,
     findApplication,
   };
-  return { fetch, bt: services.reactions.scriptCalls(caller, { services, react }) };
-}
-
-/** Values leave with a fetch: the caller's right to them is asked for again before each. */
-function whileEntitled(fetch: ScriptService, right: ScriptToRun['right']): ScriptService {
-  return async (request, signal) => {
-    try {
-      await right.current();
-    } catch {
-      throw new ScriptCallError('The right to run this reactor was taken back.');
-    }
-    return fetch(request, signal);
-  };
+  const calls = services.reactions.scriptCalls(caller, { services, react });
+  return { fetch, bt: whileEntitled(calls, right) };
 }

@@ -12,6 +12,7 @@ import type { TokenOpener } from '../../shared/tokens/reveal.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { CachedReactor } from '../config-cache/reactor-cache.ts';
 import type { Exchange } from '../exchange.ts';
+import { recordAccess } from '../record-access.ts';
 import type { Services } from '../services.ts';
 import { prepareArguments } from './arguments.ts';
 import type { CallerRight } from './caller-right.ts';
@@ -49,6 +50,7 @@ export async function readArguments(
   const secrets = reactor.debug_until_ms === null ? undefined : new Secrets();
   const { value, token_ids } = await detokenize(given, 'args', {
     ...{ tenant_id, access: right.access, permission: 'token:use', confirm },
+    accessed: (tokens) => recordAccess('use', tokens, right.origin, application, services),
     reader: services.reader,
     opener: secrets === undefined ? services.opener : recording(services.opener, secrets),
   });

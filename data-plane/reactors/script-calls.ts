@@ -40,12 +40,12 @@ export function createScriptCalls(log: Logger): ScriptCalls {
         return proxyForScript(readProxyCall(members), { caller, services, signal });
       }
       const call = readScriptCall(members);
-      const { operation, route } = entryOf(call.operation, react);
+      const entry = entryOf(call.operation, react);
       if (signal.aborted) throw new ScriptCallError('The run is over.');
       try {
-        if (route === react) refuseDepth(caller.depth);
-        const exchange = new ScriptExchange(operation, call, caller);
-        return answerText(await serveExchange(exchange, route, services));
+        if (entry.route === react) refuseDepth(caller.depth);
+        const exchange = new ScriptExchange(entry.operation, call, caller);
+        return answerText(await serveExchange(exchange, entry, services));
       } catch (error) {
         return errorText(error, caller.traceId, log);
       }

@@ -20,17 +20,24 @@ const FINAL_STATUS_MIN = 200;
 /** Of all headers of a custom response: half of what common clients take. */
 const HEADERS_LENGTH_MAX = 8 * 1024;
 
-/** Our words for ends that the script did not choose. */
+/** What the script is to whoever reads of its failure. */
+export type ScriptRole = 'reactor' | 'transform';
+
+/** Our words for ends that the script did not choose, with `$` for its role. */
 const RUNTIME_ERRORS = {
-  timeout: 'The reactor timed out.',
-  memory: 'The reactor ran out of memory.',
-  result_too_large: 'The result of the reactor is larger than 5 MiB.',
-  crashed: 'The reactor ended the process that ran it.',
-  interrupted: 'The reactor was interrupted and not started again, because it had called out.',
+  timeout: 'The $ timed out.',
+  memory: 'The $ ran out of memory.',
+  result_too_large: 'The result of the $ is larger than 5 MiB.',
+  crashed: 'The $ ended the process that ran it.',
+  interrupted: 'The $ was interrupted and not started again, because it had called out.',
 } as const;
 
 /** Throws 429 when the tenant is over its share, 503 when the machine is full. */
-export function failureAnswer(result: Failure, debug: string | undefined): Answer {
+export function failureAnswer(
+  result: Failure,
+  debug: string | undefined,
+  role: ScriptRole = 'reactor',
+): Answer {
   switch (result.kind) {
     case 'error':
       return problem(result.error.status, result.error.detail, result.error.errors, debug);
@@ -45,9 +52,9 @@ export function failureAnswer(result: Failure, debug: string | undefined): Answe
     case 'unknown_module':
       return invalidFormula(`There is no module ${JSON.stringify(quoted(result.module))}.`, debug);
     case 'busy':
-      throw busy(result.scope);
+      throw busy(result.scope, role);
     default:
-      return runtimeError(RUNTIME_ERRORS[result.kind], debug);
+      return runtimeError(RUNTIME_ERRORS[result.kind].replace('$', role), debug);
   }
 }
 
@@ -89,11 +96,11 @@ function invalidFormula(message: string, debug: string | undefined): Answer {
   return problem(422, 'Invalid Reactor Formula', { error: [message] }, debug);
 }
 
-function busy(scope: 'tenant' | 'machine'): ApiError {
+function busy(scope: 'tenant' | 'machine', role: ScriptRole): ApiError {
   const headers = { 'retry-after': RETRY_AFTER_S };
   return scope === 'tenant'
-    ? new ApiError('too_many_requests', 'Too many reactors of the tenant run already', { headers })
-    : new ApiError('unavailable', 'No sandbox has room for the reactor; try again', { headers });
+    ? new ApiError('too_many_requests', `Too many ${role}s of the tenant run already`, { headers })
+    : new ApiError('unavailable', `No sandbox has room for the ${role}; try again`, { headers });
 }
 
 const quoted = (text: string): string => text.slice(0, QUOTED_LENGTH_MAX);

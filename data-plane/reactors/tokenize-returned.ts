@@ -1,10 +1,14 @@
 /** Makes the tokens that a script asked for in what it returned: all of them, or none. */
 import { ApiError, type FieldErrors, validationError } from '../../shared/errors.ts';
+import { inTransaction } from '../../shared/postgres/pool.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { CachedReactor } from '../config-cache/reactor-cache.ts';
+import { applicationOf } from '../current-application.ts';
+import type { AccessOrigin } from '../record-access.ts';
 import type { Services } from '../services.ts';
-import { tokenizeBody } from '../tokenize-body.ts';
+import { type Transact, tokenizeBody } from '../tokenize-body.ts';
 import { StaleConfigError } from '../version-gate.ts';
+import { auditWrite } from '../write-transaction.ts';
 import type { CallerRight } from './caller-right.ts';
 
 /** A configuration that changes faster than tokens can be made is a fault, not a queue. */
@@ -14,19 +18,24 @@ const PATH = 'tokenize';
 /**
  * The JSON text of `tokens`. Made with the rights of the reactor's application if it has one that may,
  * else with the caller's. Throws as `POST /tokenize`, members named below `tokenize`; 403 when neither
- * may.
+ * may. `transact`: for tokens that are not made in a transaction of their own.
  */
 export async function tokenizeReturned(
   body: unknown,
   right: CallerRight,
   reactor: CachedReactor,
   services: Services,
+  transact?: Transact,
 ): Promise<string> {
+  const { origin } = right;
+  const inOwn: Transact = (work) => inTransaction(services.pool, work);
+  const toMake = { body, origin, transact: transact ?? inOwn };
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     const caller = await right.current();
-    const own = await applicationOf(reactor, caller, services);
+    const own = await applicationOf(reactor, caller.config_version, services);
+    const asked = { ...toMake, caller_id: caller.application_id };
     try {
-      return await tokenizeAsFirst(body, own === undefined ? [caller] : [own, caller], services);
+      return await tokenizeAsFirst(asked, own === undefined ? [caller] : [own, caller], services);
     } catch (error) {
       if (!(error instanceof StaleConfigError)) throw below(error);
     }
@@ -36,44 +45,47 @@ export async function tokenizeReturned(
   });
 }
 
-/** The reactor's application at the version the caller was confirmed at, if there is one. */
-async function applicationOf(
-  { tenant_id, application_id }: CachedReactor,
-  { config_version }: CachedApplication,
-  { applications }: Services,
-): Promise<CachedApplication | undefined> {
-  if (application_id === null) return undefined;
-  const known = await applications.byId(tenant_id, application_id);
-  if (known === undefined || known.config_version === config_version) return known;
-  return applications.refresh(known, config_version);
+interface ToMake {
+  readonly body: unknown;
+  readonly caller_id: string;
+  readonly origin: AccessOrigin;
+  readonly transact: Transact;
 }
 
 /** As the first of the applications that may create what is asked for. */
 async function tokenizeAsFirst(
-  body: unknown,
+  toMake: ToMake,
   [application, ...others]: readonly CachedApplication[],
   services: Services,
 ): Promise<string> {
   if (application === undefined) throw mayNot();
   try {
-    return await tokenizeAs(body, application, services);
+    return await tokenizeAs(toMake, application, services);
   } catch (error) {
     const isRefused = error instanceof ApiError && error.code === 'forbidden';
     if (!isRefused || others.length === 0) throw error;
-    return tokenizeAsFirst(body, others, services);
+    return tokenizeAsFirst(toMake, others, services);
   }
 }
 
 function tokenizeAs(
-  body: unknown,
+  { body, caller_id, origin, transact }: ToMake,
   application: CachedApplication,
   services: Services,
 ): Promise<string> {
-  const { config_version, expires_at_ms } = application;
+  const { application_id, config_version, expires_at_ms } = application;
+  const audited: Transact = (work) =>
+    transact(async (client) => {
+      const made = await work(client);
+      const { tokens } = made;
+      await auditWrite(client, { operation: 'create', tokens }, origin, application);
+      // What the reactor's own right has shown, nobody can be asked for again but the reactor.
+      return application_id === caller_id ? made : { ...made, rights: [] };
+    });
   return tokenizeBody(
     body,
     {
-      application,
+      ...{ application, transact: audited },
       confirm: (reading) => {
         if (reading.config_version !== config_version) throw new StaleConfigError(reading);
         if (expires_at_ms !== null && expires_at_ms <= reading.now_ms) throw mayNot();

@@ -3,7 +3,8 @@
  * fingerprint wait for each other in the database; the match never leaves the tenant.
  */
 import { readConfigVersions } from '../../shared/config-entries/config-version.ts';
-import { inTransaction, type Queryable } from '../../shared/postgres/pool.ts';
+import type { UsedRight } from '../../shared/idempotency/kept-answer.ts';
+import type { Queryable } from '../../shared/postgres/pool.ts';
 import type { TokenCreation } from '../../shared/tokens/create-token.ts';
 import { revealToken } from '../../shared/tokens/reveal.ts';
 import {
@@ -14,14 +15,11 @@ import {
 import { fingerprintOfDraft, type TokenDraft } from '../../shared/tokens/token-draft.ts';
 import { duplicateJson, withMember } from '../../shared/tokens/token-json.ts';
 import type { TokenRow } from '../../shared/tokens/token-row.ts';
-import {
-  deleteIfExpired,
-  findByFingerprint,
-  lockFingerprint,
-} from '../../shared/tokens/token-store.ts';
+import { findByFingerprint, freeId, lockFingerprint } from '../../shared/tokens/token-store.ts';
 import { insertTokens } from '../../shared/tokens/token-writer.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Services } from '../services.ts';
+import type { WrittenToken } from '../write-transaction.ts';
 import { withoutReveal } from './permit.ts';
 
 /** The live token with the draft's contents, other than `exceptId`; locks out other writers of it. */
@@ -38,30 +36,28 @@ export async function findDuplicate(
 }
 
 /** Stores the token, or finds the one that has its contents already. */
-export function storeUnlessDuplicate(
+export async function storeUnlessDuplicate(
+  client: Queryable,
   creation: TokenCreation,
   context: CreationContext,
-  services: Services,
 ): Promise<{ stored: StoredToken } | { duplicate: TokenRow }> {
   const { tenant_id } = context;
-  return inTransaction(services.pool, async (client) => {
-    const duplicate = await findDuplicate(client, context, creation.draft);
-    if (duplicate === undefined) {
-      const stored = await storeToken(creation, {
-        ...context,
-        insert: async (insert) => {
-          const [result] = await insertTokens(client, [insert]);
-          if (result === undefined) throw new Error('an insert without its result');
-          return result;
-        },
-        deleteIfExpired: (id) => deleteIfExpired(client, tenant_id, id),
-      });
-      return { stored };
-    }
-    const [reading] = await readConfigVersions(client, [tenant_id]);
-    if (reading !== undefined) context.confirm(reading);
-    return { duplicate };
-  });
+  const duplicate = await findDuplicate(client, context, creation.draft);
+  if (duplicate === undefined) {
+    const stored = await storeToken(creation, {
+      ...context,
+      insert: async (insert) => {
+        const [result] = await insertTokens(client, [insert]);
+        if (result === undefined) throw new Error('an insert without its result');
+        return result;
+      },
+      freeId: (id) => freeId(client, tenant_id, id),
+    });
+    return { stored };
+  }
+  const [reading] = await readConfigVersions(client, [tenant_id]);
+  if (reading !== undefined) context.confirm(reading);
+  return { duplicate };
 }
 
 /**
@@ -79,4 +75,23 @@ export async function duplicateAnswer(
       ? duplicateJson(tenant_id, duplicate)
       : await revealToken(services.opener, tenant_id, duplicate, withoutReveal(transform));
   return withMember(json, '_extras', '{"deduplicated":true}');
+}
+
+/** How much of it that answer shows: its existence alone counts as redacted. */
+export function writtenDuplicate(
+  { id, container }: TokenRow,
+  { access }: CachedApplication,
+): WrittenToken {
+  const transform = withoutReveal(access.decide('token:read', container) ?? 'redact');
+  return { id, container, transform };
+}
+
+/** What it takes to be shown that answer again. */
+export function duplicateRights(
+  { container }: TokenRow,
+  { access }: CachedApplication,
+): UsedRight[] {
+  const transform = access.decide('token:read', container);
+  if (transform === undefined) return [];
+  return [{ permission: 'token:read', container, transform: withoutReveal(transform) }];
 }

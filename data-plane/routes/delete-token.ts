@@ -1,11 +1,15 @@
 /** `DELETE /tokens/{id}`: the token and everything derived from it, at once (spec: Tokens). */
-import { inTransaction } from '../../shared/postgres/pool.ts';
+import type { PoolClient } from '../../shared/postgres/pool.ts';
 import { tokenIdProblem } from '../../shared/tokens/token-id.ts';
 import { deleteToken as deleteRow, lockToken } from '../../shared/tokens/token-store.ts';
+import { tokenHeld } from '../../shared/transactions/transaction-store.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Answer, Exchange } from '../exchange.ts';
+import { transactionOf } from '../in-open-transaction.ts';
 import type { Services } from '../services.ts';
-import { refuseTransaction, requireHeld, requireTransform, tokenNotFound } from './permit.ts';
+import { inWriteTransaction, type Write } from '../write-transaction.ts';
+import { deleteInTransaction } from './delete-in-transaction.ts';
+import { requireHeld, requireTransform, tokenNotFound } from './permit.ts';
 
 export async function deleteToken(
   exchange: Exchange,
@@ -13,17 +17,28 @@ export async function deleteToken(
   services: Services,
 ): Promise<Answer> {
   requireHeld(application, 'token:delete');
-  refuseTransaction(exchange.head.transactionId);
+  const transaction = transactionOf(exchange, application);
   const { id = '' } = exchange.params;
   if (tokenIdProblem(id) !== undefined) throw tokenNotFound();
+  if (transaction !== undefined) {
+    return deleteInTransaction(exchange, application, transaction, id, services);
+  }
   const { tenant_id } = application;
-  await inTransaction(services.pool, async (client) => {
+  const remove = async (client: PoolClient): Promise<Write> => {
     const locked = await lockToken(client, tenant_id, id);
     exchange.confirm(application, locked);
     if (locked.token === undefined) throw tokenNotFound();
-    requireTransform(application, 'token:delete', locked.token.container);
+    const { container } = locked.token;
+    const transform = requireTransform(application, 'token:delete', container);
+    if (locked.held) throw tokenHeld();
     await deleteRow(client, tenant_id, id);
-  });
+    return {
+      answer: { status: 204 },
+      operation: 'delete',
+      tokens: [{ id, container, transform }],
+    };
+  };
+  const { answer } = await inWriteTransaction(exchange, application, services, remove);
   services.countTokens('delete', 1);
-  return { status: 204 };
+  return answer;
 }

@@ -6,6 +6,7 @@ import { stringifyJson } from '../../shared/json-text.ts';
 import { detokenize as detokenizeBody } from '../../shared/tokens/detokenize.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Answer, Exchange } from '../exchange.ts';
+import { recordAccess } from '../record-access.ts';
 import type { Services } from '../services.ts';
 import { requireHeld } from './permit.ts';
 import { readTokenBody } from './read-token-body.ts';
@@ -29,6 +30,7 @@ export async function detokenize(
     reader,
     opener,
     confirm: (reading) => exchange.confirm(application, reading),
+    accessed: (tokens) => recordAccess('read', tokens, exchange, application, services),
   });
   if (token_ids.length === 0) exchange.confirm(application, await services.gate.read(tenant_id));
   services.countTokens('detokenize', token_ids.length);

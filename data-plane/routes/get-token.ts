@@ -3,6 +3,7 @@ import { revealToken } from '../../shared/tokens/reveal.ts';
 import { tokenIdProblem } from '../../shared/tokens/token-id.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Answer, Exchange } from '../exchange.ts';
+import { recordAccess } from '../record-access.ts';
 import type { Services } from '../services.ts';
 import { requireHeld, requireTransform, tokenNotFound } from './permit.ts';
 
@@ -22,5 +23,7 @@ export async function getToken(
   const transform = requireTransform(application, 'token:read', token.container);
   const body = await revealToken(services.opener, tenant_id, token, transform);
   services.countTokens('read', 1);
+  const recording = recordAccess('read', [token], exchange, application, services);
+  if (recording !== undefined) await recording;
   return { status: 200, body };
 }

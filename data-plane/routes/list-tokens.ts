@@ -34,7 +34,8 @@ export async function listTokens(
   const window = { limit: size, offset: (page - 1) * size };
   const found = await listRows(services.pool, tenant_id, filter, window);
   exchange.confirm(application, found);
-  const shown = await pageAnswer(found, { page, size }, 'token:read', application, services);
+  const context = { exchange, application, services };
+  const shown = await pageAnswer(found, { page, size }, 'token:read', context);
   services.countTokens('list', shown.tokens);
   return shown.answer;
 }

@@ -3,24 +3,36 @@ import type { Permission } from '../../shared/access/permissions.ts';
 import type { Paging } from '../../shared/http/list-parameters.ts';
 import type { TokenPage } from '../../shared/tokens/list-tokens.ts';
 import { revealToken } from '../../shared/tokens/reveal.ts';
+import type { TokenRow } from '../../shared/tokens/token-row.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
-import type { Answer } from '../exchange.ts';
+import type { Answer, Exchange } from '../exchange.ts';
+import { recordAccess } from '../record-access.ts';
 import type { Services } from '../services.ts';
+
+/** Who asks for the page. */
+export interface PageContext {
+  readonly exchange: Exchange;
+  readonly application: CachedApplication;
+  readonly services: Services;
+}
 
 /** The answer, and how many tokens it shows. The page has no cvc, so none is shown. */
 export async function pageAnswer(
   found: TokenPage,
   { page, size }: Paging,
   permission: Permission,
-  { tenant_id, access }: CachedApplication,
-  { opener }: Services,
+  { exchange, application, services }: PageContext,
 ): Promise<{ answer: Answer; tokens: number }> {
+  const { tenant_id, access } = application;
   const tokens: string[] = [];
+  const shown: TokenRow[] = [];
   for (const row of found.tokens) {
     const transform = access.decide(permission, row.container);
     if (transform === undefined) continue;
-    tokens.push(await revealToken(opener, tenant_id, row, transform));
+    tokens.push(await revealToken(services.opener, tenant_id, row, transform));
+    shown.push(row);
   }
+  await recordAccess('read', shown, exchange, application, services);
   const pagination = JSON.stringify({
     total_items: found.total_items,
     page_number: page,

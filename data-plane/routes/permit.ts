@@ -1,5 +1,6 @@
 /** Answers that every token route shares: what a key may not do, and what is not there. */
 import type { Transform } from '../../shared/access/access-rules.ts';
+import { DeniedError } from '../../shared/access/denied-error.ts';
 import type { Permission } from '../../shared/access/permissions.ts';
 import { ApiError } from '../../shared/errors.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
@@ -16,12 +17,13 @@ export function requireTransform(
   container: string,
 ): Transform {
   const transform = access.decide(permission, container);
-  if (transform === undefined) throw forbidden(permission);
+  if (transform === undefined) throw forbidden(permission, container);
   return transform;
 }
 
-function forbidden(permission: Permission): ApiError {
-  return new ApiError('forbidden', `The key lacks the permission ${permission} here`);
+function forbidden(permission: Permission, container?: string): ApiError {
+  const denied = container === undefined ? {} : { container };
+  return new DeniedError(permission, `The key lacks the permission ${permission} here`, denied);
 }
 
 /** Also for tokens of other tenants, and for those whose time is over. */
@@ -32,14 +34,4 @@ export function tokenNotFound(): ApiError {
 /** Answers to writes never show clear data, even under a reveal rule (design section 12). */
 export function withoutReveal(transform: Transform): Transform {
   return transform === 'reveal' ? 'mask' : transform;
-}
-
-/**
- * Throws 404 for a write inside a transaction: none can be open, since they are not served yet. A
- * write outside of it would be more than was asked for.
- */
-export function refuseTransaction(transactionId: string | undefined): void {
-  if (transactionId !== undefined) {
-    throw new ApiError('not_found', 'The transaction of BT-TRANSACTION-ID does not exist');
-  }
 }

@@ -6,9 +6,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../shared/errors.ts';
 import { type FailureLog, type ResponseContext, writeAnswer } from '../answer.ts';
 import type { Answer } from '../exchange.ts';
+import type { BroughtOut } from '../proxy/brought-out.ts';
 import { decideCurrently, findCaller, type ProxyCaller } from '../proxy/caller.ts';
-import { targetAt } from '../proxy/destination.ts';
-import { isTransformed, watchedAnswer } from '../proxy/destination-answer.ts';
+import { isTransformed, isWhole, receive, type WholeAnswer } from '../proxy/destination-answer.ts';
 import { type DestinationAnswer, type Exchange, ExchangeEnded } from '../proxy/exchange.ts';
 import { headerOf } from '../proxy/headers.ts';
 import { transformResponse } from '../proxy/incoming-body.ts';
@@ -24,7 +24,6 @@ import { refuse } from '../proxy/refuse.ts';
 import { RequestBody } from '../proxy/request-body.ts';
 import { deliver, writeHead } from '../proxy/response.ts';
 import { send } from '../proxy/send.ts';
-import { readWholeAnswer } from '../proxy/whole-answer.ts';
 import type { ProxyingServices, Services } from '../services.ts';
 import type { AcceptedRequest } from '../strict-request.ts';
 
@@ -69,7 +68,7 @@ function canForward(services: Services): services is ProxyingServices {
 }
 
 async function forward(call: ProxyCall, services: ProxyingServices): Promise<ProxyOutcome> {
-  const { req, head, context } = call;
+  const { req, head } = call;
   const request = readProxyRequest(req.url ?? '', req.rawHeaders);
   const found = await findCaller(request, head.apiKey, services);
   const preparation = new RequestPreparation(incomingFrom(call), request, services);
@@ -77,25 +76,39 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
     found,
     (current) => preparation.decide(current),
     services,
+    head.traceId,
   );
   if ('custom' in decided) return answerCustom(call, decided.custom);
   if (call.res.destroyed) return 'caller_gone';
   const exchange = open(call, request, caller, decided, services);
-  const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
-  call.res.once('close', gone);
-  const answer = await watchedAnswer(exchange, decided.secrets, caller, head.traceId, services);
-  // From here on the body is watched.
-  call.res.off('close', gone);
+  const answer = await answerOf(exchange, call, caller, decided.broughtOut, services);
   if (call.res.destroyed) {
-    gone();
+    exchange.abort(new ExchangeEnded('caller_gone'));
     return 'caller_gone';
   }
+  if (!isWhole(answer)) return answerStream(call, answer);
   const transform = caller.proxy.response_transform;
-  if (transform !== null && isTransformed(answer, head.method)) {
-    return answerTransformed(call, answer, caller, transform, services);
+  if (transform === null || !isTransformed(answer, head.method)) return answerWhole(call, answer);
+  return answerTransformed(call, answer, caller, transform, services);
+}
+
+/** Ends the exchange when its caller goes; from here on that is for whoever delivers the body. */
+async function answerOf(
+  exchange: Exchange,
+  { res, head: { method, traceId } }: ProxyCall,
+  caller: ProxyCaller,
+  broughtOut: BroughtOut,
+  services: ProxyingServices,
+): Promise<DestinationAnswer | WholeAnswer> {
+  const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
+  res.once('close', gone);
+  const hasTransform = caller.proxy.response_transform !== null;
+  const isNeeded = (answer: DestinationAnswer) => hasTransform && isTransformed(answer, method);
+  try {
+    return await receive(exchange, { method, traceId, broughtOut }, caller, services, isNeeded);
+  } finally {
+    res.off('close', gone);
   }
-  writeHead(call.res, answer, context);
-  return DELIVERIES[await deliver(answer.body, call.res)];
 }
 
 function incomingFrom({ req, res, head }: ProxyCall): IncomingRequest {
@@ -118,35 +131,53 @@ const DELIVERIES = {
 
 function open(
   call: ProxyCall,
-  { suffix, reserved }: ProxyRequest,
+  { reserved }: ProxyRequest,
   { proxy: { destination, tenant_id } }: ProxyCaller,
-  { headers, body }: Exclude<Prepared, { custom: Answer }>,
+  { target, headers, body }: Exclude<Prepared, { custom: Answer }>,
   { proxying: { pools } }: ProxyingServices,
 ): Exchange {
-  const target = targetAt(destination, suffix);
   const { origin } = destination;
   const outgoing = { origin, target, method: call.head.method, headers, body };
   return send(pools, tenant_id, outgoing, reserved, call);
 }
 
-async function answerTransformed(
+async function answerStream(
   { res, context }: ProxyCall,
-  { status, headers, body }: DestinationAnswer,
+  answer: DestinationAnswer,
+): Promise<ProxyOutcome> {
+  try {
+    writeHead(res, answer, context);
+  } catch (error) {
+    answer.body.abort();
+    throw error;
+  }
+  return DELIVERIES[await deliver(answer.body, res)];
+}
+
+async function answerTransformed(
+  call: ProxyCall,
+  { status, headers, body }: WholeAnswer,
   caller: ProxyCaller,
   transform: NonNullable<ProxyCaller['proxy']['response_transform']>,
   services: ProxyingServices,
 ): Promise<ProxyOutcome> {
-  const bytes = await readWholeAnswer(body, headerOf(headers, 'content-encoding'));
-  const contentType = headerOf(headers, 'content-type');
   const transformed = await transformResponse(
     transform,
-    { body: bytes, contentType, headers },
-    contextOf(caller, context.traceId),
+    { body, contentType: headerOf(headers, 'content-type'), headers },
+    contextOf(caller, call.context.traceId),
     services,
   );
-  if ('custom' in transformed) return answerCustom({ res, context }, transformed.custom);
-  writeHead(res, { status, headers: transformed.headers }, context, transformed.body.length);
-  res.end(transformed.body);
+  if (call.res.destroyed) return 'caller_gone';
+  if ('custom' in transformed) return answerCustom(call, transformed.custom);
+  return answerWhole(call, { status, ...transformed });
+}
+
+function answerWhole(
+  { res, context }: Pick<ProxyCall, 'res' | 'context'>,
+  { status, headers, body }: WholeAnswer,
+): ProxyOutcome {
+  writeHead(res, { status, headers }, context, body.length);
+  res.end(body);
   return 'forwarded';
 }
 

@@ -38,7 +38,8 @@ export async function searchTokens(
         );
   exchange.confirm(application, found);
   const paging = { page, size };
-  const shown = await pageAnswer(found, paging, 'token:search', application, services);
+  const context = { exchange, application, services };
+  const shown = await pageAnswer(found, paging, 'token:search', context);
   services.countTokens('search', shown.tokens);
   return shown.answer;
 }

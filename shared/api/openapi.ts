@@ -3,7 +3,8 @@
  * Schemas with a title become components; all others are written where they are used.
  */
 import type { TObject, TSchema } from 'typebox';
-import type { Operation } from './operation.ts';
+import { type Operation, takesIdempotencyKey } from './operation.ts';
+import { Problem } from './problem.ts';
 
 type Json = Record<string, unknown>;
 
@@ -57,6 +58,8 @@ function describe(operation: Operation, components: Json): Json {
   const parameters = [
     ...describeParameters(operation.params, 'path', components),
     ...describeParameters(operation.query, 'query', components),
+    ...(operation.transactional === true ? [TRANSACTION_HEADER] : []),
+    ...(takesIdempotencyKey(operation) ? [IDEMPOTENCY_HEADER] : []),
   ];
   if (parameters.length > 0) described.parameters = parameters;
   if (body !== undefined) {
@@ -66,6 +69,24 @@ function describe(operation: Operation, components: Json): Json {
   }
   return described;
 }
+
+const TRANSACTION_HEADER: Json = {
+  name: 'BT-TRANSACTION-ID',
+  in: 'header',
+  required: false,
+  description: 'The open transaction with which this takes effect',
+  schema: { type: 'string', format: 'uuid' },
+};
+
+const IDEMPOTENCY_HEADER: Json = {
+  name: 'BT-IDEMPOTENCY-KEY',
+  in: 'header',
+  required: false,
+  description:
+    'For 24 hours, a request of the same application to the same path with the same key is answered ' +
+    'as the first that succeeded, and has no effect of its own. 409 while that one is under way',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+};
 
 function describeParameters(
   schema: TObject | undefined,
@@ -83,7 +104,9 @@ function describeParameters(
 
 function describeResponses(operation: Operation, components: Json): Json {
   const described: Json = {};
-  for (const [status, schema] of Object.entries(operation.responses)) {
+  const { responses } = operation;
+  const all = takesIdempotencyKey(operation) ? { 409: Problem, ...responses } : responses;
+  for (const [status, schema] of Object.entries(all)) {
     const response: Json = { description: STATUS_TEXT[Number(status)] ?? 'Error' };
     if (schema !== null) {
       const mediaType = Number(status) < 400 ? 'application/json' : 'application/problem+json';

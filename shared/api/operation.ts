@@ -27,6 +27,10 @@ export interface Operation {
   body?: TSchema;
   /** The body's media type; `application/json` unless given. */
   mediaType?: 'application/json' | 'application/merge-patch+json';
+  /** Has no effect although its method says so: an idempotency key means nothing to it. */
+  safe?: true;
+  /** What it writes may be written in a transaction, which the header BT-TRANSACTION-ID names. */
+  transactional?: true;
   /** Answers by status. Exactly one is a success; `null` is an answer without body. */
   responses: { readonly [status: number]: TSchema | null };
 }
@@ -34,6 +38,13 @@ export interface Operation {
 /** Keeps the exact types of `operation`, so that whoever serves it is typed by it. */
 export function defineOperation<const O extends Operation>(operation: O): O {
   return operation;
+}
+
+const KEYED_METHODS: readonly Method[] = ['POST', 'PUT', 'PATCH'];
+
+/** Whether its requests may name an idempotency key, by which they have their effect once. */
+export function takesIdempotencyKey({ method, safe }: Pick<Operation, 'method' | 'safe'>): boolean {
+  return safe !== true && KEYED_METHODS.includes(method);
 }
 
 /** The status of the operation's success. */

@@ -1,5 +1,6 @@
 /** Every operation of the API, in the order of the documentation. */
 import * as applications from './applications.ts';
+import * as logs from './logs.ts';
 import { getOpenApi } from './openapi-operation.ts';
 import type { Operation } from './operation.ts';
 import { listPermissions } from './permissions.ts';
@@ -8,6 +9,7 @@ import * as formulas from './reactor-formulas.ts';
 import * as reactors from './reactors.ts';
 import * as tenants from './tenants.ts';
 import * as tokens from './tokens.ts';
+import * as transactions from './transactions.ts';
 
 export const OPERATIONS: readonly Operation[] = [
   tokens.createToken,
@@ -18,6 +20,9 @@ export const OPERATIONS: readonly Operation[] = [
   tokens.searchTokens,
   tokens.tokenize,
   tokens.detokenize,
+  transactions.createTransaction,
+  transactions.commitTransaction,
+  transactions.rollbackTransaction,
   reactors.createReactor,
   reactors.listReactors,
   reactors.getReactor,
@@ -25,6 +30,8 @@ export const OPERATIONS: readonly Operation[] = [
   reactors.patchReactor,
   reactors.deleteReactor,
   reactors.react,
+  reactors.reactAsync,
+  reactors.getReactorResult,
   formulas.createReactorFormula,
   formulas.listReactorFormulas,
   formulas.getReactorFormula,
@@ -46,6 +53,9 @@ export const OPERATIONS: readonly Operation[] = [
   tenants.getTenant,
   tenants.updateTenant,
   tenants.deleteTenant,
+  tenants.createWebhookSecret,
+  logs.listLogs,
+  logs.listLogEntityTypes,
   listPermissions,
   getOpenApi,
 ];

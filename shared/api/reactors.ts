@@ -76,15 +76,40 @@ const PatchReactorRequest = Type.Object(
 );
 export type PatchReactorRequest = Static<typeof PatchReactorRequest>;
 
+const args = Type.Optional(
+  Type.Unknown({
+    description: 'Arguments; texts may be detokenization expressions, `{{<token id>}}`',
+  }),
+);
+/** Unknown: any value is ignored in a call that is not asynchronous. */
+const timeout_ms = Type.Optional(
+  Type.Unknown({
+    description:
+      'Time of an asynchronous run in milliseconds, an integer from 10000 to 210000; ' +
+      '`timeoutMs` is the same',
+  }),
+);
+
 const ReactRequest = Type.Object(
   {
-    args: Type.Optional(
+    args,
+    callback_url: Type.Optional(
       Type.Unknown({
-        description: 'Arguments; texts may be detokenization expressions, `{{<token id>}}`',
+        description:
+          'https address. When given, the answer is 202 and what the run answers is POSTed there; ' +
+          '`callbackUrl` is the same',
       }),
     ),
+    timeout_ms,
   },
   { title: 'ReactRequest' },
+);
+
+const ReactAsyncRequest = Type.Object({ args, timeout_ms }, { title: 'ReactAsyncRequest' });
+
+const ReactAsyncResponse = Type.Object(
+  { asyncReactorRequestId: Uuid },
+  { title: 'ReactAsyncResponse' },
 );
 
 const ReactResponse = Type.Object(
@@ -200,8 +225,44 @@ export const react = defineOperation({
   body: ReactRequest,
   responses: {
     200: ReactResponse,
+    202: Type.Object({}, { description: 'With `callback_url`' }),
     ...refusals,
     ...{ 404: Problem, 413: Problem, 415: Problem, 422: Problem, 429: Problem },
     ...{ 500: Problem, 503: Problem },
+  },
+});
+
+/** Carried out by the data plane. */
+export const reactAsync = defineOperation({
+  operationId: 'reactAsync',
+  method: 'POST',
+  path: '/reactors/{id}/react-async',
+  plane: 'data',
+  tag: 'Reactors',
+  permission: 'token:use',
+  summary: 'Run a reactor later; what it answers is kept for a day',
+  params,
+  body: ReactAsyncRequest,
+  responses: {
+    202: ReactAsyncResponse,
+    ...refusals,
+    ...{ 404: Problem, 413: Problem, 415: Problem, 429: Problem, 503: Problem },
+  },
+});
+
+/** Carried out by the data plane. */
+export const getReactorResult = defineOperation({
+  operationId: 'getReactorResult',
+  method: 'GET',
+  path: '/reactors/{id}/results/{requestId}',
+  plane: 'data',
+  tag: 'Reactors',
+  permission: 'token:use',
+  summary: 'Get what an asynchronous run answered, with its status; 404 until it has ended',
+  params: Type.Object({ id: Uuid, requestId: Uuid }),
+  responses: {
+    200: ReactResponse,
+    ...refusals,
+    ...{ 404: Problem, 422: Problem, 429: Problem, 500: Problem, 503: Problem },
   },
 });

@@ -47,6 +47,16 @@ const UpdateTenantRequest = Type.Object(
 );
 export type UpdateTenantRequest = Static<typeof UpdateTenantRequest>;
 
+const WebhookSecret = Type.Object(
+  {
+    secret: Type.String({
+      pattern: '^whsec_[A-Za-z0-9+/]+={0,2}$',
+      description: 'Shown once. Signs callbacks from now on (Standard Webhooks)',
+    }),
+  },
+  { title: 'WebhookSecret' },
+);
+
 const base = { plane: 'control', tag: 'Tenants', path: '/tenants/self' } as const;
 
 export const getTenant = defineOperation({
@@ -75,4 +85,15 @@ export const deleteTenant = defineOperation({
   permission: 'tenant:delete',
   summary: 'Delete the tenant with everything in it; its keys are destroyed at once',
   responses: { 204: null, 401: Problem, 403: Problem },
+});
+
+export const createWebhookSecret = defineOperation({
+  ...base,
+  operationId: 'createWebhookSecret',
+  method: 'POST',
+  path: '/tenants/self/webhook-secret',
+  permission: 'tenant:update',
+  summary:
+    'Make or replace the secret that signs callbacks; a replaced one signs along for 24 hours',
+  responses: { 201: WebhookSecret, 401: Problem, 403: Problem },
 });

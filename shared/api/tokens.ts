@@ -112,6 +112,7 @@ const base = { plane: 'data', tag: 'Tokens' } as const;
 export const createToken = defineOperation({
   ...base,
   operationId: 'createToken',
+  transactional: true,
   method: 'POST',
   path: '/tokens',
   permission: 'token:create',
@@ -150,6 +151,7 @@ export const getToken = defineOperation({
 export const updateToken = defineOperation({
   ...base,
   operationId: 'updateToken',
+  transactional: true,
   method: 'PATCH',
   path: '/tokens/{id}',
   permission: 'token:update',
@@ -171,6 +173,7 @@ export const updateToken = defineOperation({
 export const deleteToken = defineOperation({
   ...base,
   operationId: 'deleteToken',
+  transactional: true,
   method: 'DELETE',
   path: '/tokens/{id}',
   permission: 'token:delete',
@@ -182,6 +185,7 @@ export const deleteToken = defineOperation({
 export const searchTokens = defineOperation({
   ...base,
   operationId: 'searchTokens',
+  safe: true,
   method: 'POST',
   path: '/tokens/search',
   permission: 'token:search',
@@ -193,6 +197,7 @@ export const searchTokens = defineOperation({
 export const tokenize = defineOperation({
   ...base,
   operationId: 'tokenize',
+  transactional: true,
   method: 'POST',
   path: '/tokenize',
   permission: 'token:create',
@@ -214,6 +219,7 @@ export const tokenize = defineOperation({
 export const detokenize = defineOperation({
   ...base,
   operationId: 'detokenize',
+  safe: true,
   method: 'POST',
   path: '/detokenize',
   permission: 'token:read',

@@ -17,6 +17,8 @@ export interface Installation {
   readonly pepper: KeyObject;
   /** What the data plane's relay shows the control plane, so that forwarded headers are believed. */
   readonly relaySecret: string;
+  /** Signs checkpoints of the audit trail. Derived, so every installation has it. */
+  readonly auditKey: KeyObject;
 }
 
 const PEPPER_LABEL = sealLabel('installation-secret', 'pepper');
@@ -68,6 +70,7 @@ export async function loadInstallation(db: Queryable, kek: KeyEncryption): Promi
     unwrap,
     pepper,
     relaySecret: createHmac('sha256', pepper).update('relay-to-control-plane').digest('base64url'),
+    auditKey: createSecretKey(createHmac('sha256', pepper).update('audit-checkpoints').digest()),
   };
 }
 

@@ -2,7 +2,8 @@
  * The table of metrics: every name, label and bucket of Sallyport. Labels are from closed sets; no
  * tenant, id or path that a client chose may become one.
  */
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { droppedLines } from './logger.ts';
 
 /** Seconds. Fine where a hot read lies (1-10 ms), up to the 25 s a proxied call may take. */
 const DURATION_BUCKETS_S = [
@@ -62,4 +63,13 @@ export function createMetrics(build: BuildInfo, pool: CountedPool): Metrics {
 /** Adds CPU, memory, garbage collection and event-loop delay of this process. Once per process. */
 export function addProcessMetrics({ registry }: Pick<Metrics, 'registry'>): void {
   collectDefaultMetrics({ register: registry });
+  const lines = new Counter({
+    name: 'sallyport_log_lines_dropped_total',
+    help: 'Lines that could not be written to the log',
+    registers: [registry],
+    collect: () => {
+      lines.reset();
+      lines.inc(droppedLines());
+    },
+  });
 }

@@ -10,6 +10,8 @@ export interface ProxyMetrics {
   destinationDuration: Histogram;
   /** Values that a destination sent back; `place` is headers or body. */
   leaks: Counter<'place'>;
+  /** `reason`: too many values, a coding that is not undone, too much to decode. */
+  unwatched: Counter<'reason'>;
 }
 
 export function createProxyMetrics({ registry }: Pick<Metrics, 'registry'>): ProxyMetrics {
@@ -31,6 +33,12 @@ export function createProxyMetrics({ registry }: Pick<Metrics, 'registry'>): Pro
       name: 'sallyport_proxy_leaks_total',
       help: 'Values that a destination sent back after they were brought out for it, by where',
       labelNames: ['place'],
+      registers,
+    }),
+    unwatched: new Counter({
+      name: 'sallyport_proxy_unwatched_answers_total',
+      help: 'Answers not searched for values that were brought out, or not to their end, by why',
+      labelNames: ['reason'],
       registers,
     }),
   };

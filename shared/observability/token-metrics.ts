@@ -6,7 +6,7 @@ const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
 
 export interface TokenMetrics {
   operations: Counter<'operation'>;
-  /** Rows of batched statements, `statement` is read or insert. */
+  /** Rows of batched statements, `statement` is read, insert or stage. */
   batchRows: Histogram<'statement'>;
   /** Statements that asked for configuration versions alone. */
   gateReads: Counter;

@@ -7,4 +7,5 @@ export const ADVISORY_LOCKS = {
   first_start: 7_255_914_002,
   purge_deleted_tenants: 7_255_914_003,
   fold_token_counts: 7_255_914_004,
+  audit_checkpoint: 7_255_914_010,
 } as const;

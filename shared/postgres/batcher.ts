@@ -20,6 +20,8 @@ export interface BatcherOptions<Item, Result> {
   run(items: Item[]): Promise<Result[]>;
   /** Two items with the same identity never share a statement. */
   identity?(item: Item): string;
+  /** Nor do two with the same one of these. */
+  otherIdentity?(item: Item): string | undefined;
   /** After this error, each item of the batch is tried alone: a bad row fails only itself. */
   isolates?(error: unknown): boolean;
   /** After this error, what waits fails too: the database is away, and has been waited for. */
@@ -34,7 +36,7 @@ export interface Batcher<Item, Result> {
 export function createBatcher<Item, Result>(
   options: BatcherOptions<Item, Result>,
 ): Batcher<Item, Result> {
-  const { run, identity, isolates, isOutage, onBatch } = options;
+  const { run, identity, otherIdentity, isolates, isOutage, onBatch } = options;
   let waiting: Waiting<Item, Result>[] = [];
   let inFlight = 0;
   let scheduled = false;
@@ -50,8 +52,11 @@ export function createBatcher<Item, Result>(
     const left: Waiting<Item, Result>[] = [];
     for (const entry of waiting) {
       const name = identity(entry.item);
-      if (batch.length < BATCH_ROWS_MAX && !seen.has(name)) {
+      const other = otherIdentity?.(entry.item);
+      const isNew = !seen.has(name) && (other === undefined || !seen.has(other));
+      if (batch.length < BATCH_ROWS_MAX && isNew) {
         seen.add(name);
+        if (other !== undefined) seen.add(other);
         batch.push(entry);
       } else {
         left.push(entry);

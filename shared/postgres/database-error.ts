@@ -36,6 +36,12 @@ const CLIENT_MESSAGES = ['timeout', 'Connection terminated', 'not queryable', 'C
 /** Seconds a client should wait before it tries again. */
 const RETRY_AFTER_S = '1';
 
+/** A standby cannot read the unlogged table of card verification codes: it is no server for us yet. */
+function isReadOnStandby(error: unknown): boolean {
+  const { code, routine } = (error ?? {}) as { code?: unknown; routine?: unknown };
+  return code === '0A000' && routine === 'get_relation_info';
+}
+
 function codeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : undefined;
@@ -47,6 +53,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   if (code !== undefined) {
     if (NETWORK_CODES.has(code) || UNAVAILABLE_CODES.has(code)) return true;
     if (code === PROTOCOL_VIOLATION) return false;
+    if (isReadOnStandby(error)) return true;
     return code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2));
   }
   if (!(error instanceof Error)) return false;

@@ -87,7 +87,9 @@ export async function inTransaction<T>(
   try {
     await client.query('BEGIN');
     const result = await work(client);
-    await client.query('COMMIT');
+    const { command } = await client.query('COMMIT');
+    // What Postgres answers when a statement failed, even if `work` has caught its error.
+    if (command !== 'COMMIT') throw new Error('a transaction whose statement failed is undone');
     return result;
   } catch (error) {
     // A database that did not answer will not answer ROLLBACK either, and the caller waits.

@@ -1,8 +1,10 @@
 /** An error that nobody caught ends the process, and is logged without what it might quote. */
 import type { Logger } from '../observability/logger.ts';
+import { leaveNoCore } from './leave-no-core.ts';
 
 /** Node's own report prints message and source line, which may hold values; this replaces it. */
 export function endOnCrash(log: Logger): void {
+  leaveNoCore();
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'ended by an unexpected error');
     process.exit(1);

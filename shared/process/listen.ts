@@ -7,7 +7,7 @@ import { Server as TlsServer } from 'node:tls';
  * How long kept-alive connections stay open while draining: a caller that is busy sends its next request
  * within this time and is told by its answer to go; closing earlier resets what is just arriving.
  */
-const IDLE_GRACE_MS = 250;
+const IDLE_GRACE_MS = 500;
 /** How often connections that became idle are closed after that. */
 const CLOSE_IDLE_EVERY_MS = 50;
 
@@ -42,13 +42,20 @@ function trackConnections(server: Server): Set<Socket> {
 export function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout;
+    let closed = false;
     const closeIdle = (): void => {
+      if (closed) return;
       if (!isSending(server)) server.closeIdleConnections();
-      timer = setTimeout(closeIdle, CLOSE_IDLE_EVERY_MS);
+      closeIdleIn(CLOSE_IDLE_EVERY_MS);
     };
-    timer = setTimeout(closeIdle, IDLE_GRACE_MS);
+    // Timers run before what has arrived is read: a request in between would be reset, not answered.
+    const closeIdleIn = (delay_ms: number): void => {
+      timer = setTimeout(() => setImmediate(closeIdle), delay_ms);
+    };
+    closeIdleIn(IDLE_GRACE_MS);
     // Not http's own `close`, which closes idle connections at once.
     NetServer.prototype.close.call(server, () => {
+      closed = true;
       clearTimeout(timer);
       resolve();
     });

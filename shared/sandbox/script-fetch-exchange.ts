@@ -21,17 +21,27 @@ const DECODED_HEADERS = [
   ['accept-encoding', 'gzip, deflate, br'],
 ] as const;
 
-/** The response as JSON text, after at most REDIRECTS_MAX redirects. `call` ends it. */
+/** Rejects when the request must not be sent. */
+export type BeforeSend = () => Promise<unknown>;
+
+export interface FetchCall {
+  /** Ends it. */
+  readonly controller: AbortController;
+  readonly beforeSend: BeforeSend;
+}
+
+/** The response as JSON text, after at most REDIRECTS_MAX redirects. */
 export async function exchange(
   agent: Agent,
   first: FetchRequest,
   limits: ExchangeLimits,
   room: Room,
-  call: AbortController,
+  { controller, beforeSend }: FetchCall,
 ): Promise<string> {
   let request = first;
   for (let redirects = 0; ; redirects += 1) {
-    const response = await send(agent, request, limits.headersMs, call);
+    await beforeSend();
+    const response = await send(agent, request, limits.headersMs, controller);
     const headers = pairsOf(response.headers);
     try {
       const next = nextRequest(request, response.statusCode, headerOf(headers, 'location'));

@@ -4,7 +4,12 @@
  * a tenant more than its share; what a sandbox host says is read as if an attacker wrote it.
  */
 import type { Egress } from '../egress/create-egress.ts';
-import { type ExchangeLimits, exchange } from './script-fetch-exchange.ts';
+import {
+  type BeforeSend,
+  type ExchangeLimits,
+  exchange,
+  type FetchCall,
+} from './script-fetch-exchange.ts';
 import { fetchError, readableFailure } from './script-fetch-failure.ts';
 import { readFetchRequest } from './script-fetch-request.ts';
 import { type Held, type ShareLimits, TenantFetches } from './script-fetch-share.ts';
@@ -34,8 +39,11 @@ export const SCRIPT_FETCH_LIMITS: ScriptFetchLimits = {
 };
 
 export interface ScriptFetch {
-  /** The service of one tenant's runs. */
-  fetchFor(tenant_id: string): ScriptService;
+  /**
+   * The service of one tenant's runs. `beforeSend`: awaited before each request, redirects included,
+   * when it is its turn; a rejection ends the fetch, as a ScriptCallError with what it says.
+   */
+  fetchFor(tenant_id: string, beforeSend?: BeforeSend): ScriptService;
   /** Ends what is under way and closes all connections. */
   close(): Promise<void>;
 }
@@ -88,12 +96,13 @@ export function createScriptFetch({
     return tenant;
   }
 
-  async function carryOut(tenant_id: string, text: string, call: AbortController): Promise<string> {
+  async function carryOut(tenant_id: string, text: string, call: FetchCall): Promise<string> {
     const request = readFetchRequest(text);
     const { fetches, idle } = tenantOf(tenant_id);
-    const timer = setTimeout(() => call.abort(fetchError('timeout')), limits.totalMs);
+    const { controller } = call;
+    const timer = setTimeout(() => controller.abort(fetchError('timeout')), limits.totalMs);
     try {
-      return await fetches.run(call.signal, text.length, (room) =>
+      return await fetches.run(controller.signal, text.length, (room) =>
         exchange(fetches.agent, request, limits, room, call),
       );
     } finally {
@@ -102,14 +111,19 @@ export function createScriptFetch({
     }
   }
 
-  async function fetchFor(tenant_id: string, text: string, over: AbortSignal): Promise<string> {
+  async function carryOutUntil(
+    over: AbortSignal,
+    tenant_id: string,
+    text: string,
+    beforeSend: BeforeSend,
+  ): Promise<string> {
     if (isClosed) throw fetchError('closed');
-    const call = new AbortController();
-    const giveUp = (): void => call.abort(over.reason);
+    const controller = new AbortController();
+    const giveUp = (): void => controller.abort(over.reason);
     if (over.aborted) giveUp();
     over.addEventListener('abort', giveUp, { once: true });
     try {
-      return await carryOut(tenant_id, text, call);
+      return await carryOut(tenant_id, text, { controller, beforeSend });
     } catch (error) {
       throw readableFailure(error);
     } finally {
@@ -118,7 +132,10 @@ export function createScriptFetch({
   }
 
   return {
-    fetchFor: (tenant_id) => (text, signal) => fetchFor(tenant_id, text, signal),
+    fetchFor:
+      (tenant_id, beforeSend = async () => undefined) =>
+      (text, signal) =>
+        carryOutUntil(signal, tenant_id, text, beforeSend),
     close: async () => {
       isClosed = true;
       const known = [...tenants.values()];

@@ -4,13 +4,15 @@
  * the application's rules let it see.
  */
 import type { Access, Transform } from '../access/access-rules.ts';
+import { DeniedError } from '../access/denied-error.ts';
 import type { ConfigReading } from '../config-entries/config-version.ts';
 import { ApiError, fieldError } from '../errors.ts';
 import type { TokenView } from '../expressions/detokenization.ts';
 import { compileDetokenizationBody } from '../expressions/detokenization-body.ts';
 import type { BatchReader } from './batch-reader.ts';
 import { expressionErrorsAt } from './evaluate.ts';
-import { revealToken, type TokenOpener } from './reveal.ts';
+import { openShown, type ShownToken, type TokenOpener } from './reveal.ts';
+import { tokenJson } from './token-json.ts';
 import type { TokenRow } from './token-row.ts';
 
 /** Distinct tokens of one request (spec: Limits; design section 12). */
@@ -31,7 +33,12 @@ export interface DetokenizeContext {
   opener: TokenOpener;
   /** Throws when the configuration read along is not the one decided on. */
   confirm(reading: ConfigReading): void;
+  /** Told what was brought out, before anything is made of it; waited for. */
+  accessed(tokens: readonly TokenRow[]): undefined | Promise<void>;
 }
+
+/** What it takes to find out whether tokens may be used, without opening one. */
+type CheckContext = Omit<DetokenizeContext, 'opener' | 'accessed'>;
 
 export interface Detokenized {
   /** Shares objects with the body: do not change it. */
@@ -80,7 +87,28 @@ export async function readTokenViews(
   tokenIds: readonly string[],
   context: DetokenizeContext,
 ): Promise<ReadonlyMap<string, TokenView>> {
-  const { tenant_id, reader, opener } = context;
+  const { tenant_id, opener } = context;
+  const { rows, transforms } = await readPermitted(tokenIds, context);
+  const views = new Map<string, TokenView>();
+  for (const row of rows) {
+    const transform = transforms.get(row.id) as Transform;
+    views.set(row.id, viewOf(tenant_id, row, await openShown(opener, tenant_id, row, transform)));
+  }
+  await context.accessed(rows);
+  return views;
+}
+
+/** The rows of tokens, none of them opened, and how each may be used. */
+export interface PermittedTokens {
+  readonly rows: readonly TokenRow[];
+  readonly transforms: ReadonlyMap<string, Transform>;
+}
+
+async function readPermitted(
+  tokenIds: readonly string[],
+  context: CheckContext,
+): Promise<PermittedTokens> {
+  const { tenant_id, reader } = context;
   // Submitted in one turn, so that they share a statement.
   const readings = await Promise.all(tokenIds.map((id) => reader.submit({ tenant_id, id })));
   for (const reading of readings) context.confirm(reading);
@@ -88,12 +116,21 @@ export async function readTokenViews(
   refuseMissing(tokenIds, rows);
   const transforms = decideAll(rows, context);
   checkSize(rows);
-  const views = new Map<string, TokenView>();
-  for (const row of rows) {
-    const transform = transforms.get(row.id) as Transform;
-    views.set(row.id, viewOf(await revealToken(opener, tenant_id, row, transform)));
-  }
-  return views;
+  return { rows, transforms };
+}
+
+/**
+ * The tokens of a body that is to be detokenized later. Throws what `detokenize` throws, as far as that
+ * can be known without opening a token. Without any, `confirm` was not called.
+ */
+export async function checkDetokenization(
+  body: unknown,
+  path: string,
+  context: CheckContext,
+): Promise<PermittedTokens> {
+  const { tokenIds } = expressionErrorsAt(path, () => compileDetokenizationBody(body, path));
+  checkTokenCount(tokenIds.length, path);
+  return readPermitted(tokenIds, context);
 }
 
 function refuseMissing(tokenIds: readonly string[], rows: readonly TokenRow[]): void {
@@ -106,23 +143,23 @@ function refuseMissing(tokenIds: readonly string[], rows: readonly TokenRow[]): 
 /** The transform of each token. Using a token that one may not even see masked makes no sense: 403. */
 function decideAll(
   rows: readonly TokenRow[],
-  { access, permission }: DetokenizeContext,
+  { access, permission }: CheckContext,
 ): ReadonlyMap<string, Transform> {
   const transforms = new Map<string, Transform>();
-  const refused: string[] = [];
-  for (const { id, container } of rows) {
+  const refused: TokenRow[] = [];
+  for (const row of rows) {
+    const { id, container } = row;
     const transform = access.decide(permission, container);
     if (transform === undefined || (transform === 'redact' && permission === 'token:use')) {
-      refused.push(id);
+      refused.push(row);
     } else {
       transforms.set(id, transform);
     }
   }
   if (refused.length === 0) return transforms;
-  throw new ApiError(
-    'forbidden',
-    `The key lacks the permission ${permission} for some tokens: ${refused.join(', ')}`,
-  );
+  const ids = refused.map(({ id }) => id).join(', ');
+  const detail = `The key lacks the permission ${permission} for some tokens: ${ids}`;
+  throw new DeniedError(permission, detail, { tokens: refused });
 }
 
 function checkSize(rows: readonly TokenRow[]): void {
@@ -133,18 +170,17 @@ function checkSize(rows: readonly TokenRow[]): void {
 }
 
 /** A view of a token as a read answers it; parsed when an expression first looks. */
-function viewOf(json: string): TokenView {
-  let parsed: { data?: unknown } | undefined;
-  const token = (): { data?: unknown } => {
-    parsed ??= JSON.parse(json) as { data?: unknown };
-    return parsed;
-  };
+function viewOf(tenantId: string, row: TokenRow, { payload, data: text }: ShownToken): TokenView {
+  let data: unknown;
+  let token: unknown;
   return {
-    get token() {
-      return token();
-    },
     get data() {
-      return token().data ?? null;
+      data ??= text === undefined ? null : JSON.parse(text);
+      return data;
+    },
+    get token() {
+      token ??= JSON.parse(tokenJson(tenantId, row, payload, text));
+      return token;
     },
   };
 }

@@ -29,6 +29,15 @@ const FIND_BY_FINGERPRINTS = {
     ) r`,
 };
 
+/** Makes other writers of these fingerprints wait until the transaction ends. */
+export async function lockFingerprints(
+  client: Queryable,
+  tenantId: string,
+  fingerprints: ReadonlySet<string>,
+): Promise<void> {
+  await client.query({ ...LOCK_FINGERPRINTS, values: [tenantId, [...fingerprints]] });
+}
+
 /**
  * The oldest live token of each fingerprint that has one. Other writers of these fingerprints wait
  * until the transaction ends.
@@ -40,9 +49,11 @@ export async function findDuplicates(
 ): Promise<Map<string, TokenRow>> {
   const found = new Map<string, TokenRow>();
   if (fingerprints.size === 0) return found;
-  const values = [tenantId, [...fingerprints]];
-  await client.query({ ...LOCK_FINGERPRINTS, values });
-  const { rows } = await client.query<TokenRow>({ ...FIND_BY_FINGERPRINTS, values });
+  await lockFingerprints(client, tenantId, fingerprints);
+  const { rows } = await client.query<TokenRow>({
+    ...FIND_BY_FINGERPRINTS,
+    values: [tenantId, [...fingerprints]],
+  });
   for (const row of rows) if (row.fingerprint !== null) found.set(row.fingerprint, row);
   return found;
 }

@@ -2,17 +2,14 @@
  * Folds the count deltas that writes append into one row per tenant, container and type, so that a
  * list's total stays cheap. Totals are right at any moment, folded or not; one process folds at a time.
  */
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../observability/logger.ts';
 import { ADVISORY_LOCKS } from '../postgres/advisory-locks.ts';
 import type { Queryable } from '../postgres/pool.ts';
 
-/** Deltas folded by one statement: some 20 ms of work, well below the statement timeout. */
-const DELTAS_MAX = 2_000;
-const PAUSE_MS = 1_000;
+/** Deltas of one statement: some 20 ms of work, well below the statement timeout. */
+export const DELTAS_MAX = 2_000;
 
-/** Returns how many deltas were folded; 0 also when another process is at it. */
-export async function foldCounts(db: Queryable): Promise<number> {
+/** Folds up to `limit` deltas; returns how many. 0 also when another process is at it. */
+export async function foldCounts(db: Queryable, limit = DELTAS_MAX): Promise<number> {
   const { rows } = await db.query<{ folded: number }>({
     name: 'fold-token-counts',
     text: `
@@ -29,18 +26,7 @@ export async function foldCounts(db: Queryable): Promise<number> {
           DO UPDATE SET count = token_counts.count + excluded.count
       )
       SELECT count(*)::int4 AS folded FROM folded`,
-    values: [ADVISORY_LOCKS.fold_token_counts, DELTAS_MAX],
+    values: [ADVISORY_LOCKS.fold_token_counts, limit],
   });
   return rows[0]?.folded ?? 0;
-}
-
-/** Folds until `signal` aborts; at full batches without a pause. Failures wait for the next round. */
-export async function keepFolding(db: Queryable, log: Logger, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const folded = await foldCounts(db).catch((error: unknown) => {
-      log.debug({ err: error }, 'token counts not folded');
-      return 0;
-    });
-    if (folded < DELTAS_MAX) await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
-  }
 }

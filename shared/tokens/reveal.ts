@@ -55,19 +55,37 @@ export function createTokenOpener(dataKeys: DataKeys, onBroken: () => void): Tok
   };
 }
 
-/** The answer's JSON of a stored token under `transform`. Only a revealed one shows a live cvc. */
+/** What a caller sees of a token's data, and what else is sealed with it. */
+export interface ShownToken {
+  readonly payload: TokenPayload;
+  /** JSON text; `undefined` when nothing of it may be seen. */
+  readonly data: string | undefined;
+}
+
+/** Opens a stored token as `transform` lets it be seen. Only a revealed one shows a live cvc. */
+export async function openShown(
+  opener: TokenOpener,
+  tenantId: string,
+  row: TokenRow,
+  transform: Transform,
+): Promise<ShownToken> {
+  const opening = opener.open(tenantId, row);
+  const payload = opening instanceof Promise ? await opening : opening;
+  if (transform === 'redact') return { payload, data: undefined };
+  if (transform === 'mask') return { payload, data: payload.masked };
+  if (row.cvc_sealed === null) return { payload, data: payload.data };
+  const cvc = await opener.openCvc(tenantId, row);
+  const data = cvc === undefined ? payload.data : withMember(payload.data, 'cvc', `"${cvc}"`);
+  return { payload, data };
+}
+
+/** The answer's JSON of a stored token under `transform`. */
 export async function revealToken(
   opener: TokenOpener,
   tenantId: string,
   row: TokenRow,
   transform: Transform,
 ): Promise<string> {
-  const opening = opener.open(tenantId, row);
-  const payload = opening instanceof Promise ? await opening : opening;
-  if (transform === 'redact') return tokenJson(tenantId, row, payload, undefined);
-  if (transform === 'mask') return tokenJson(tenantId, row, payload, payload.masked);
-  if (row.cvc_sealed === null) return tokenJson(tenantId, row, payload, payload.data);
-  const cvc = await opener.openCvc(tenantId, row);
-  const data = cvc === undefined ? payload.data : withMember(payload.data, 'cvc', `"${cvc}"`);
+  const { payload, data } = await openShown(opener, tenantId, row, transform);
   return tokenJson(tenantId, row, payload, data);
 }

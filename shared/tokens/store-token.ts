@@ -7,6 +7,8 @@ import type { DatabaseClock } from '../clock.ts';
 import type { ConfigReading } from '../config-entries/config-version.ts';
 import type { TenantKeys } from '../crypto/data-keys.ts';
 import { ApiError, fieldError } from '../errors.ts';
+import { inProgress } from '../idempotency/claim.ts';
+import { AnsweredMeanwhileError } from '../idempotency/record-store.ts';
 import { checkTokenId, type TokenCreation } from './create-token.ts';
 import { evaluateTokenId } from './evaluate.ts';
 import { sealCvc } from './seal-cvc.ts';
@@ -26,8 +28,8 @@ export interface CreationContext {
   keys: TenantKeys;
   clock: DatabaseClock;
   insert(insert: TokenInsert): Promise<InsertResult>;
-  /** Frees the id of a token whose time is over. */
-  deleteIfExpired(id: string): Promise<boolean>;
+  /** Frees the id of a token whose time is over, or of an ended transaction. */
+  freeId(id: string): Promise<boolean>;
   /** Throws when the configuration read along is not the one decided on. */
   confirm(reading: ConfigReading): void;
 }
@@ -51,12 +53,14 @@ export async function storeToken(
     context.clock.observe(result.now_ms);
     context.confirm(result);
     if (result.problem === null) return { token, row: createdRow(token, result, context) };
+    if (result.problem === 'in_progress') throw inProgress();
+    if (result.problem === 'answered') throw new AnsweredMeanwhileError();
     if (result.problem === 'stale') throw new Error('a stale configuration was confirmed');
     if (result.problem === 'past') throw fieldError('expires_at', 'It must be in the future');
     if (result.problem === 'clock') {
       corrections += 1;
       if (corrections > CLOCK_CORRECTIONS_MAX) throw new Error('the clocks drift apart');
-    } else if (!(await context.deleteIfExpired(id))) {
+    } else if (!(await context.freeId(id))) {
       id = ids.next();
     }
   }
@@ -72,6 +76,7 @@ function insertOf(
     tenant_id,
     config_version,
     token,
+    chosen: creation.id !== undefined,
     cvc:
       cvc === undefined ? undefined : sealCvc(keys.current, tenant_id, token.id, cvc, clock.now()),
     created_by: application_id,

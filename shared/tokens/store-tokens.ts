@@ -9,7 +9,7 @@ import type { TokenCreation } from './create-token.ts';
 import { findDuplicates } from './find-duplicates.ts';
 import { type CreationContext, type StoredToken, storeToken } from './store-token.ts';
 import type { TokenRow } from './token-row.ts';
-import { deleteIfExpired } from './token-store.ts';
+import { freeId } from './token-store.ts';
 import { type InsertResult, insertTokens, type TokenInsert } from './token-writer.ts';
 
 export interface NewToken {
@@ -17,6 +17,15 @@ export interface NewToken {
   /** What it is compared by; `undefined` when it has none, or nothing of the request deduplicates. */
   fingerprint: string | undefined;
 }
+
+/** Where new tokens go and where duplicates are looked for, inside the caller's transaction. */
+export interface TokenPlace {
+  findDuplicates: typeof findDuplicates;
+  insert(client: Queryable, inserts: TokenInsert[]): Promise<InsertResult[]>;
+  freeId(client: Queryable, tenantId: string, id: string): Promise<boolean>;
+}
+
+const LIVE_TOKENS: TokenPlace = { findDuplicates, insert: insertTokens, freeId };
 
 export type StoreOutcome = { stored: StoredToken } | { duplicate: TokenRow };
 
@@ -27,14 +36,15 @@ export type StoreOutcome = { stored: StoredToken } | { duplicate: TokenRow };
 export async function storeTokens(
   client: Queryable,
   tokens: readonly NewToken[],
-  context: Omit<CreationContext, 'insert' | 'deleteIfExpired'>,
+  context: Omit<CreationContext, 'insert' | 'freeId'>,
+  place: TokenPlace = LIVE_TOKENS,
 ): Promise<PromiseSettledResult<StoreOutcome>[]> {
   const { tenant_id } = context;
   const wanted = tokens.flatMap(({ creation, fingerprint }) =>
     creation.deduplicate && fingerprint !== undefined ? [fingerprint] : [],
   );
-  const existing = await findDuplicates(client, tenant_id, new Set(wanted));
-  const storing = { ...context, ...insertsInTurn(client, tenant_id) };
+  const existing = await place.findDuplicates(client, tenant_id, new Set(wanted));
+  const storing = { ...context, ...insertsInTurn(client, tenant_id, place) };
   const first = new Map<string, Promise<StoredToken>>();
   const outcomes = tokens.map(async ({ creation, fingerprint = '' }): Promise<StoreOutcome> => {
     const duplicate = creation.deduplicate ? existing.get(fingerprint) : undefined;
@@ -61,7 +71,8 @@ const isDuplicate = (result: PromiseSettledResult<StoreOutcome>): boolean =>
 function insertsInTurn(
   client: Queryable,
   tenantId: string,
-): Pick<CreationContext, 'insert' | 'deleteIfExpired'> {
+  place: TokenPlace,
+): Pick<CreationContext, 'insert' | 'freeId'> {
   // After an error the transaction takes no more statements: what follows fails with the same one.
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -71,22 +82,26 @@ function insertsInTurn(
     return next;
   };
   const batch = createBatcher<TokenInsert, InsertResult>({
-    run: (inserts) => inTurn(() => insertOrdered(client, inserts)),
+    run: (inserts) => inTurn(() => insertOrdered(client, inserts, place)),
     identity: (insert) => insert.token.id,
   });
   return {
     insert: (insert) => batch.submit(insert),
-    deleteIfExpired: (id) => inTurn(() => deleteIfExpired(client, tenantId, id)),
+    freeId: (id) => inTurn(() => place.freeId(client, tenantId, id)),
   };
 }
 
 /** In the order of the ids: two transactions that want the same ids wait, but not for each other. */
-async function insertOrdered(client: Queryable, inserts: TokenInsert[]): Promise<InsertResult[]> {
+async function insertOrdered(
+  client: Queryable,
+  inserts: TokenInsert[],
+  place: TokenPlace,
+): Promise<InsertResult[]> {
   const places = inserts.map((_, place) => place);
   const idAt = (place: number): string => inserts[place]?.token.id ?? '';
   places.sort((a, b) => (idAt(a) < idAt(b) ? -1 : 1));
   const ordered = places.flatMap((place) => inserts[place] ?? []);
-  const results = await insertTokens(client, ordered);
+  const results = await place.insert(client, ordered);
   const answered = new Array<InsertResult>(inserts.length);
   places.forEach((place, index) => {
     const result = results[index];

@@ -5,6 +5,7 @@
  */
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
+import { takeFromEnded } from '../transactions/transaction-store.ts';
 import type { SealedCvc } from './seal-cvc.ts';
 import type { EncodedToken } from './token-draft.ts';
 import {
@@ -21,6 +22,8 @@ export interface LockedToken {
   /** `null` when the tenant no longer exists. */
   config_version: string | null;
   now_ms: number;
+  /** An open transaction has changed it: nobody else may, until that ends. */
+  held: boolean;
 }
 
 /** Locks the row first: what is read afterwards, in a new snapshot, is what nobody else changes. */
@@ -32,7 +35,9 @@ const LOCK_TOKEN = {
 const READ_LOCKED_TOKEN = {
   name: 'read-locked-token',
   text: `
-    SELECT tn.config_version, ${milliseconds('clock_now()')} AS now_ms, r.*
+    SELECT tn.config_version, ${milliseconds('clock_now()')} AS now_ms, r.*, EXISTS (
+      SELECT 1 FROM token_locks l WHERE l.tenant_id = $1 AND l.token_id = $2
+    ) AS held
     FROM (SELECT 1) AS one
     LEFT JOIN tenants tn ON tn.id = $1
     LEFT JOIN LATERAL (
@@ -48,7 +53,8 @@ export async function lockToken(
   id: string,
 ): Promise<LockedToken> {
   await client.query({ ...LOCK_TOKEN, values: [tenantId, id] });
-  const { rows } = await client.query<LockedToken & TokenRow & { id: string | null }>({
+  type Row = Omit<LockedToken, 'token'> & TokenRow & { id: string | null };
+  const { rows } = await client.query<Row>({
     ...READ_LOCKED_TOKEN,
     values: [tenantId, id],
   });
@@ -58,10 +64,12 @@ export async function lockToken(
     token: row.id === null ? undefined : row,
     config_version: row.config_version,
     now_ms: row.now_ms,
+    held: row.held && !(await takeFromEnded(client, tenantId, id)),
   };
 }
 
-const DELETE_TOKENS_AND_PARTS = `
+/** What goes with the rows of `deleted (tenant_id, id, container, type)`, in the same statement. */
+export const DELETE_PARTS = `
   terms AS (
     DELETE FROM token_terms x USING deleted d WHERE x.tenant_id = d.tenant_id AND x.token_id = d.id
   ),
@@ -71,7 +79,9 @@ const DELETE_TOKENS_AND_PARTS = `
   deltas AS (
     INSERT INTO token_count_deltas (tenant_id, container, type, delta)
     SELECT tenant_id, container, type, -count(*) FROM deleted GROUP BY 1, 2, 3
-  )
+  )`;
+
+const DELETE_TOKENS_AND_PARTS = `${DELETE_PARTS}
   SELECT count(*)::int4 AS count FROM deleted`;
 
 /** Deletes a token with all that belongs to it. The caller holds its lock. */
@@ -87,12 +97,17 @@ export async function deleteToken(client: Queryable, tenantId: string, id: strin
   });
 }
 
-/** Removes a token whose time has passed, so that its id is free at once. Returns whether it did. */
-export async function deleteIfExpired(
-  client: Queryable,
-  tenantId: string,
-  id: string,
-): Promise<boolean> {
+/**
+ * Frees an id that seems to be taken, by a token whose time has passed or by a transaction that has
+ * ended. Returns whether it did.
+ */
+export async function freeId(client: Queryable, tenantId: string, id: string): Promise<boolean> {
+  if (await deleteIfExpired(client, tenantId, id)) return true;
+  return takeFromEnded(client, tenantId, id);
+}
+
+/** Removes a token whose time has passed. Returns whether it did. */
+async function deleteIfExpired(client: Queryable, tenantId: string, id: string): Promise<boolean> {
   const { rows } = await client.query<{ count: number }>({
     name: 'delete-expired-token',
     text: `

@@ -1,6 +1,7 @@
 /** The unmodified client library @basis-theory/basis-theory-js: reactors run and fail as it expects. */
 import { BasisTheory } from '@basis-theory/basis-theory-js';
 import { expect } from 'chai';
+import { startCallbackReceiver } from '../api/reactors/callback-receiver.ts';
 import { startSallyport, type TestSallyport } from '../support/sallyport.ts';
 
 const NUMBER = '4242424242424242';
@@ -14,7 +15,10 @@ describe('@basis-theory/basis-theory-js with reactors', () => {
     new BasisTheory().init(apiKey, { apiBaseUrl: sallyport.baseUrl, disableTelemetry: true });
 
   before(async () => {
-    sallyport = await startSallyport({ SANDBOX_HOSTS: '1' });
+    sallyport = await startSallyport({
+      SANDBOX_HOSTS: '1',
+      SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8',
+    });
     managementKey = sallyport.tenant.managementKey;
     const { applications } = await clientOf(managementKey);
     const permissions = ['token:create', 'token:use'];
@@ -48,6 +52,24 @@ describe('@basis-theory/basis-theory-js with reactors', () => {
     expect(answer.raw).to.deep.include({ charged: 16, with: 'k1' });
     expect((answer.tokens as { type: string }).type).to.equal('token');
     expect(JSON.stringify(answer)).not.to.contain(NUMBER);
+  });
+
+  it('reacts asynchronously, and its answer comes to the callback', async () => {
+    const id = await reactorOf('module.exports = ({ args }) => ({ raw: args.card.number.length })');
+    const client = await clientOf(key);
+    const card = await client.tokens.create({ type: 'card', data: { number: NUMBER } });
+    const receiver = await startCallbackReceiver();
+    try {
+      const accepted = await client.reactors.react(id, {
+        args: { card: `{{ ${card.id} }}` },
+        callbackUrl: receiver.url,
+        timeoutMs: 20_000,
+      });
+      expect(accepted).to.deep.equal({});
+      expect((await receiver.callback(0)).body).to.deep.equal({ raw: 16 });
+    } finally {
+      await receiver.close();
+    }
   });
 
   it('learns why code failed', async () => {

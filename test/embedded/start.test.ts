@@ -118,12 +118,12 @@ describe('npm start', function () {
     expect([code, signal]).to.deep.equal([0, null]);
   });
 
-  it('brings back a plane and a database that were killed', async () => {
+  it('brings back planes, jobs and a database that were killed', async () => {
     const key = generateApiKey();
     const started = start({ SALLYPORT_BOOTSTRAP_KEY: key });
     const { baseUrl, metricsUrl } = await ready(started);
     const killed = await childrenOf(started.child.pid);
-    expect(killed).to.have.length(3);
+    expect(killed).to.have.length(4);
     for (const pid of killed) process.kill(pid, 'SIGKILL');
     await eventually(async () => {
       const { status } = await call(metricsUrl, 'GET /readyz');
@@ -133,7 +133,7 @@ describe('npm start', function () {
     });
     const { status } = await call(baseUrl, 'GET /tenants/self', { key });
     expect(status).to.equal(200);
-    for (const part of ['postgres', 'control-plane', 'data-plane']) {
+    for (const part of ['postgres', 'control-plane', 'data-plane', 'jobs']) {
       await eventually(async () => started.stderr().includes(`${part} runs again`));
     }
   });

@@ -2,18 +2,25 @@
  * A whole installation as `npm start` runs it, in a directory of its own, with its processes within
  * reach of signals. Linux only: processes are found through /proc.
  */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dataDirAt } from '../../embedded/data-dir.ts';
 import { runningConnectionString } from '../../embedded/postgres-database.ts';
 import { generateApiKey } from '../../shared/api-keys.ts';
+import { descendants, processes } from '../support/process-tree.ts';
 import { type Finished, type Program, startProgram } from '../support/start-program.ts';
 
 const READY = /^Sallyport is ready at (http:\/\/localhost:[0-9]+)$/m;
 const ANY_PORT = { PORT: '0', CONTROL_PLANE_PORT: '0', METRICS_PORT: '0' };
 
-export type Part = 'start' | 'data-plane' | 'control-plane' | 'postmaster';
+const ENTRIES = {
+  'data-plane': 'data-plane/main.ts',
+  'control-plane': 'control-plane/main.ts',
+  jobs: 'data-plane/jobs-main.ts',
+} as const;
+
+export type Part = 'start' | 'postmaster' | keyof typeof ENTRIES;
 
 export interface Installation {
   readonly managementKey: string;
@@ -38,8 +45,11 @@ export interface Installation {
 }
 
 /** Settles when the first start is ready. `settings` are environment variables. */
-export async function install(settings: NodeJS.ProcessEnv = {}): Promise<Installation> {
-  const root = await mkdtemp(join(tmpdir(), 'sallyport-fault-'));
+export async function install(
+  settings: NodeJS.ProcessEnv = {},
+  parent = tmpdir(),
+): Promise<Installation> {
+  const root = await mkdtemp(join(parent, 'sallyport-fault-'));
   const dataDir = join(root, 'data');
   const managementKey = generateApiKey();
   const programs: Program[] = [];
@@ -62,7 +72,7 @@ export async function install(settings: NodeJS.ProcessEnv = {}): Promise<Install
     if (part === 'start') return pid;
     if (part === 'postmaster') return postmasterPid(dataDir);
     const child = (await processes()).find(
-      ({ parent, command }) => parent === pid && command.includes(`${part}/main.ts`),
+      ({ parent, command }) => parent === pid && command.includes(ENTRIES[part]),
     );
     if (child === undefined) throw new Error(`no ${part}`);
     return child.pid;
@@ -89,7 +99,7 @@ export async function install(settings: NodeJS.ProcessEnv = {}): Promise<Install
     },
     killAllButPostgres: async () => {
       const parts = await Promise.all(
-        (['start', 'data-plane', 'control-plane'] as const).map((part) => pidOf(part)),
+        (['start', 'data-plane', 'control-plane', 'jobs'] as const).map((part) => pidOf(part)),
       );
       for (const pid of parts) process.kill(pid, 'SIGKILL');
       await running().finished;
@@ -113,33 +123,4 @@ async function postmasterPid(dataDir: string): Promise<number> {
     '\n',
   );
   return Number(first);
-}
-
-interface RunningProcess {
-  readonly pid: number;
-  readonly parent: number;
-  readonly command: string;
-}
-
-async function processes(): Promise<RunningProcess[]> {
-  const names = (await readdir('/proc')).filter((name) => /^[0-9]+$/.test(name));
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
-      const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
-      // The name in parentheses may hold anything (proc_pid_stat(5)).
-      const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-      return { pid: Number(name), parent, command };
-    }),
-  );
-  return found.filter(({ command }) => command !== '');
-}
-
-async function descendants(pid: number): Promise<number[]> {
-  const all = await processes();
-  const found = [pid];
-  for (const one of found) {
-    found.push(...all.filter(({ parent }) => parent === one).map((child) => child.pid));
-  }
-  return found;
 }

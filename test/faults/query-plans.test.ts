@@ -8,6 +8,7 @@ import pg from 'pg';
 import { createChangeRecord } from '../../data-plane/config-cache/change-record.ts';
 import { loadApplicationByKeyHash } from '../../shared/config-entries/application-entry.ts';
 import { readConfigVersions } from '../../shared/config-entries/config-version.ts';
+import { READ_RECORDS } from '../../shared/idempotency/record-store.ts';
 import { createLogger } from '../../shared/observability/logger.ts';
 import { createPool, type Pool, type Queryable } from '../../shared/postgres/pool.ts';
 import { READ_ONE_TOKEN, READ_TOKENS } from '../../shared/tokens/batch-reader.ts';
@@ -16,7 +17,7 @@ import { listTokens, type TokenFilter } from '../../shared/tokens/list-tokens.ts
 import { parseSearchQuery } from '../../shared/tokens/search-query.ts';
 import { searchTokens } from '../../shared/tokens/search-tokens.ts';
 import * as store from '../../shared/tokens/token-store.ts';
-import { INSERT_TOKENS } from '../../shared/tokens/token-writer.ts';
+import { INSERT_KEYED_TOKENS, INSERT_TOKENS } from '../../shared/tokens/token-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 /** Owns half of all tokens; the others share the rest. */
@@ -102,7 +103,7 @@ const search = (db: Queryable, query: string): Promise<unknown> =>
 const CALLS: Record<string, (db: Queryable) => Promise<unknown>> = {
   'lock a token': (db) => store.lockToken(db, BIG_TENANT, 'token-2'),
   'delete a token': (db) => store.deleteToken(db, BIG_TENANT, 'nothing'),
-  'delete an expired token': (db) => store.deleteIfExpired(db, BIG_TENANT, 'nothing'),
+  'free an id': (db) => store.freeId(db, BIG_TENANT, 'nothing'),
   'find a duplicate': (db) => store.findByFingerprint(db, BIG_TENANT, 'x', undefined),
   'find many duplicates': (db) => findDuplicates(db, BIG_TENANT, new Set(['x', 'y'])),
   'find a key': (db) => loadApplicationByKeyHash(db, randomBytes(32)),
@@ -222,6 +223,16 @@ describe('the generic plans of the request path', () => {
       }
 
       it('walk no table for tokens that are created', () => expectNoWalk(INSERT_TOKENS.text));
+      it('walk no table for tokens that are created with a key', () =>
+        expectNoWalk(INSERT_KEYED_TOKENS.text));
+      it('probe the primary key for records of keys', async () => {
+        for (const { text } of [READ_RECORDS, INSERT_KEYED_TOKENS]) {
+          const used = (await genericPlan(text)).map((node) => node['Index Name']);
+          expect(used).to.include('idempotency_records_pkey');
+          expect(used).not.to.include('idempotency_records_by_age');
+        }
+        await expectNoWalk(READ_RECORDS.text);
+      });
 
       for (const [query, index] of Object.entries(SEARCHES)) {
         it(`search by ${index} for ${query}`, async () => {

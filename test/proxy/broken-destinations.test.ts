@@ -89,6 +89,19 @@ describe('a broken destination', () => {
     expect(parseAnswer((await get(lines)).text).status).to.equal(502);
   });
 
+  it('has a name that does not resolve: 502, by either engine (C-13 row 190)', async () => {
+    // RFC 7686: of such names no resolver may ask a DNS server.
+    const { key } = await proxies.proxy({ destination_url: 'https://no-such-name.onion' });
+    const lines = [`BT-API-KEY: ${proxies.key}`, `BT-PROXY-KEY: ${key}`];
+    for (const more of [[], ['BT-PROXY-CONNECTION: close']]) {
+      const answer = parseAnswer((await get(lines, more)).text);
+      expect(answer.status).to.equal(502);
+      const { proxy_error } = JSON.parse(answer.body);
+      expect(proxy_error.detail).to.equal('The host name could not be resolved');
+      expect(answer.body).to.not.contain('onion');
+    }
+  });
+
   const BROKEN_OFF: Record<string, Answering> = {
     'ends before its length': (socket) => socket.end(`${HEAD}Content-Length: 9\r\n\r\nhalf`),
     'ends between chunks': (socket) =>

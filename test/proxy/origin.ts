@@ -65,7 +65,7 @@ export async function startOrigin(
     connections: () => connections,
     open: () => sockets.size,
     allClosed: async () => {
-      await Promise.all([...sockets].map((socket) => once(socket, 'close')));
+      await Promise.all([...sockets].map((socket) => closed(socket)));
     },
     close: async () => {
       const closed = once(server, 'close');
@@ -108,4 +108,9 @@ function takeChunks(
     body += bytes.slice(lineEnd + 2, end - 2);
     at = end;
   }
+}
+
+/** Unlike `once` of events, also for a connection that ends with an error. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.once('close', () => resolve()));
 }

@@ -75,6 +75,18 @@ describe('refusals of a proxy', () => {
     expectRefused(await send(`GET /proxy?${query}`, [apiKey]), 400);
   });
 
+  it('asks for no body of a request whose path it refuses', async () => {
+    const framing = ['Content-Type: text/plain', 'Content-Length: 100000'];
+    const lines = [...keys(), ...framing, 'Expect: 100-continue'];
+    for (const path of ['/..;/other', '/%252e%252e/other']) {
+      // The body never comes: whoever waited for it would not answer.
+      const bytes = request(`POST /proxy${path}`, lines);
+      const { text } = await sendRaw(proxies.port, bytes, (got) => got.includes('proxy_error'));
+      expect(text).to.not.contain('100 Continue');
+      expectRefused(parseAnswer(text), 400);
+    }
+  });
+
   it('finds no proxy of another tenant, in either direction', async () => {
     const other = await proxies.control.addTenant('Other');
     const { key } = await proxies.application(USE, other);

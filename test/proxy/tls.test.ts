@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TlsOptions } from 'node:tls';
+import { createSecureContext, type TlsOptions } from 'node:tls';
 import { expect } from 'chai';
 import { issueCertificate } from '../unit/egress/issue-certificate.ts';
 import { OK, startOrigin } from './origin.ts';
@@ -26,11 +26,15 @@ describe('TLS to a destination', () => {
     await rm(folder, { recursive: true });
   });
 
-  async function answerOf(tls: TlsOptions): Promise<{ answer: RawAnswer; received: number }> {
+  async function answerOf(
+    tls: TlsOptions,
+    host = 'localhost',
+  ): Promise<{ answer: RawAnswer; received: number }> {
     const origin = await startOrigin(OK, tls);
     const { key } = await proxies.proxy({ destination_url: origin.url });
     const lines = [`BT-API-KEY: ${proxies.key}`, `BT-PROXY-KEY: ${key}`, 'Connection: close'];
-    const { text } = await sendRaw(proxies.port, request('GET /proxy', lines));
+    const bytes = request('GET /proxy', lines).replace('Host: localhost', `Host: ${host}`);
+    const { text } = await sendRaw(proxies.port, bytes);
     await origin.close();
     return { answer: parseAnswer(text), received: origin.received.length };
   }
@@ -41,6 +45,34 @@ describe('TLS to a destination', () => {
   it('is made with a certificate of the CA file', async () => {
     const { answer } = await answerOf(issue());
     expect([answer.status, answer.body]).to.deep.equal([200, 'ok']);
+  });
+
+  it('names the host of the destination, whatever the caller calls it', async () => {
+    const asked: string[] = [];
+    const { key, cert } = issue();
+    const context = createSecureContext({ key, cert });
+    const { answer } = await answerOf(
+      {
+        // Without a name, or with another, there is no certificate that fits.
+        ...issue({ names: ['other.example'] }),
+        SNICallback(servername, done) {
+          asked.push(servername);
+          done(null, servername === 'localhost' ? context : undefined);
+        },
+      },
+      'other.example',
+    );
+    expect([answer.status, answer.body]).to.deep.equal([200, 'ok']);
+    expect(asked).to.deep.equal(['localhost']);
+  });
+
+  it('is refused with a certificate of another name than was asked for: 502', async () => {
+    const context = createSecureContext(issue({ names: ['other.example'] }));
+    const { answer, received } = await answerOf({
+      ...issue(),
+      SNICallback: (_servername, done) => done(null, context),
+    });
+    expect([answer.status, received]).to.deep.equal([502, 0]);
   });
 
   const refused: Record<string, () => TlsOptions> = {

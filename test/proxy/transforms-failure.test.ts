@@ -78,7 +78,11 @@ describe('a request transform that fails', () => {
     [
       'an endless loop of memory',
       'const a = []; for (;;) a.push(new Array(1e6).fill(1));',
-      { status: 500, detail: 'Reactor Runtime Error' },
+      {
+        status: 500,
+        detail: 'Reactor Runtime Error',
+        errors: { error: ['The transform ran out of memory.'] },
+      },
     ],
     [
       'a result above its bound',
@@ -86,7 +90,7 @@ describe('a request transform that fails', () => {
       {
         status: 500,
         detail: 'Reactor Runtime Error',
-        errors: { error: ['The result of the reactor is larger than 5 MiB.'] },
+        errors: { error: ['The result of the transform is larger than 5 MiB.'] },
       },
     ],
   ];
@@ -141,21 +145,42 @@ describe('a request transform that fails', () => {
     expect(t.origin.received).to.have.length(0);
   });
 
-  it('cannot pass on what it computed once the key of its caller is gone', async () => {
-    const { id, key } = await t.proxies.application({ permissions: ['token:use'] });
-    const stopping = await startOrigin(async (socket) => {
-      await t.proxies.manage(`DELETE /applications/${id}`);
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
-    });
-    try {
-      const code = 'await fetch(req.configuration.URL); return { body: "late" };';
-      const draft = { configuration: { URL: stopping.url } };
-      const { status } = await t.onRequest(code, { key }, draft);
-      expect(stopping.received).to.have.length(1);
-      expect(status).to.equal(401);
-      expect(t.origin.received).to.have.length(0);
-    } finally {
-      await stopping.close();
-    }
+  it('is not run for a path that leads out of the base', async () => {
+    const code = 'await fetch(req.configuration.URL); return { body: "x" };';
+    const draft = { configuration: { URL: t.origin.url } };
+    const error = failure(await t.onRequest(code, { path: 'POST /proxy/..;/other' }, draft));
+    expect(error.status).to.equal(400);
+    expect(t.origin.received).to.have.length(0);
   });
+
+  const lost: Record<string, (id: string) => [line: string, json?: JsonObject]> = {
+    'is gone': (id) => [`DELETE /applications/${id}`],
+    'is over before its time': (id) => [
+      `PUT /applications/${id}`,
+      {
+        ...{ name: 'Caller', permissions: ['token:use'] },
+        expires_at: new Date(Date.now() + 1_000).toISOString(),
+      },
+    ],
+  };
+  for (const [how, loss] of Object.entries(lost)) {
+    it(`cannot pass on what it computed once the key of its caller ${how}`, async () => {
+      const { id, key } = await t.proxies.application({ permissions: ['token:use'] });
+      const stopping = await startOrigin(async (socket) => {
+        const [line, json] = loss(id);
+        await t.proxies.manage(line, json === undefined ? {} : { json });
+        setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'), 1_100);
+      });
+      try {
+        const code = 'await fetch(req.configuration.URL); return { body: "late" };';
+        const draft = { configuration: { URL: stopping.url } };
+        const { status } = await t.onRequest(code, { key }, draft);
+        expect(stopping.received).to.have.length(1);
+        expect(status).to.equal(401);
+        expect(t.origin.received).to.have.length(0);
+      } finally {
+        await stopping.close();
+      }
+    });
+  }
 });

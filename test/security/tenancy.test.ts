@@ -23,6 +23,9 @@ interface Page {
 const REACTOR = { name: 'Mine', code: 'module.exports = () => ({ raw: 1 });' };
 const PROXY = { name: 'Mine', destination_url: 'https://destination.example' };
 
+/** Operations that need `token:use`. */
+const USES = ['react', 'reactAsync', 'getReactorResult'];
+
 /** A body that each operation with one would accept. */
 const BODIES: Record<string, Call> = {
   createToken: { json: { type: 'token', data: 'x' } },
@@ -40,6 +43,7 @@ const BODIES: Record<string, Call> = {
     headers: { 'content-type': 'application/merge-patch+json' },
   },
   react: { json: { args: {} } },
+  reactAsync: { json: { args: {} } },
   createReactorFormula: { json: { ...REACTOR, type: 'private' } },
   updateReactorFormula: { json: { ...REACTOR, type: 'private' } },
   createProxy: { json: PROXY },
@@ -111,6 +115,7 @@ describe('tenants', () => {
         BODIES.createReactorFormula,
       ),
       '/proxies/': await make(globex, 'POST /proxies', BODIES.createProxy),
+      '/transactions/': String((await as(globex, 'POST /transactions')).body.id),
     };
     const user = await createApplication(url, acme.tenant, { permissions: ['token:use'] });
     const absent = crypto.randomUUID();
@@ -119,12 +124,12 @@ describe('tenants', () => {
       if (target === undefined) throw new Error(`no id of another tenant to try on ${path}`);
       const { managementKey } = acme.tenant;
       const keyOf = (): string => {
-        if (operationId === 'react') return user.key;
-        return path.startsWith('/tokens') ? acme.application.key : managementKey;
+        if (USES.includes(operationId)) return user.key;
+        return /^.(tokens|transactions)/.test(path) ? acme.application.key : managementKey;
       };
       const key = keyOf();
       const attempt = (id: string) =>
-        call(url, `${method.toUpperCase()} ${path.replace(/\{\w+\}/, id)}`, {
+        call(url, `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, id)}`, {
           key,
           ...(BODIES[operationId] ?? {}),
         });

@@ -12,6 +12,13 @@ export interface DatabaseProxy {
   readonly connectionString: string;
   /** Passes nothing on any more, in both directions; connections stay open. */
   goDark(): void;
+  /**
+   * Forgets the connections that are open, as a router does after a pause: nothing passes on them any
+   * more, and nobody is told. New ones work.
+   */
+  forgetConnections(): void;
+  /** Leads new connections to another server; those that are open stay where they are. */
+  switchTo(connectionString: string): void;
   /** Cuts every connection and refuses new ones. */
   goAway(): Promise<void>;
   /** Listens and passes on again. */
@@ -21,20 +28,22 @@ export interface DatabaseProxy {
 
 /** `connectionString` names a socket directory: `postgres://user:password@/database?host=/dir`. */
 export async function startDatabaseProxy(connectionString: string): Promise<DatabaseProxy> {
-  const url = new URL(connectionString.replace('@/', '@localhost/'));
-  const socketPath = join(url.searchParams.get('host') ?? '', '.s.PGSQL.5432');
+  const url = urlOf(connectionString);
+  let socketPath = socketOf(url);
   const sockets = new Set<Socket>();
   let isDark = false;
+  let generation = 0;
 
   const server = createServer((client) => {
     const database = connect(socketPath);
+    const born = generation;
     for (const [from, to] of [
       [client, database],
       [database, client],
     ] as const) {
       sockets.add(from);
       from.on('data', (chunk) => {
-        if (!isDark) to.write(chunk);
+        if (!isDark && born === generation) to.write(chunk);
       });
       from.on('error', () => from.destroy());
       from.on('close', () => {
@@ -64,6 +73,12 @@ export async function startDatabaseProxy(connectionString: string): Promise<Data
     goDark: () => {
       isDark = true;
     },
+    forgetConnections: () => {
+      generation += 1;
+    },
+    switchTo: (other) => {
+      socketPath = socketOf(urlOf(other));
+    },
     goAway: close,
     comeBack: () => {
       isDark = false;
@@ -72,3 +87,8 @@ export async function startDatabaseProxy(connectionString: string): Promise<Data
     close,
   };
 }
+
+const urlOf = (connectionString: string): URL =>
+  new URL(connectionString.replace('@/', '@localhost/'));
+
+const socketOf = (url: URL): string => join(url.searchParams.get('host') ?? '', '.s.PGSQL.5432');

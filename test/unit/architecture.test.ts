@@ -79,7 +79,7 @@ describe('the architecture', () => {
 
   it('imports the settings as values only where a process begins', () => {
     const entries =
-      /^(?:[^/]+\/main|embedded\/(?:start|planes)|(?:cli|bench)\/.+|config\/required-settings)\.ts$/;
+      /^(?:[^/]+\/(?:jobs-)?main|embedded\/(?:start|planes)|(?:cli|bench)\/.+|config\/required-settings)\.ts$/;
     const readers = SOURCES.filter(({ path, imports, text }) => {
       const typeOnly = /^import type [^;]*config\/environment\.ts';$/m.test(text);
       return imports.includes('config/environment.ts') && !typeOnly && !entries.test(path);
@@ -93,7 +93,9 @@ describe('the architecture', () => {
         withoutComments(text).includes('process.env') && path !== 'config/environment.ts',
     );
     for (const { path, text } of touching) {
-      expect(path).to.match(/^(?:[^/]+\/main|embedded\/start|config\/require-node-24)\.(?:ts|js)$/);
+      expect(path).to.match(
+        /^(?:[^/]+\/(?:jobs-)?main|embedded\/start|config\/require-node-24)\.(?:ts|js)$/,
+      );
       expect(withoutComments(text), path).not.to.match(/process\.env[.[]/);
     }
   });
@@ -193,7 +195,10 @@ describe('the architecture', () => {
 
   it('runs the tests of every folder', () => {
     const runner = readFileSync(join(ROOT, 'test/run-all.ts'), 'utf8');
-    const lanes = Array.from(runner.matchAll(/'test\/\{([\w,]+)\}\//g), ([, names = '']) => names);
+    const lanes = Array.from(
+      runner.matchAll(/'test\/\{?([\w,]+)\}?\//g),
+      ([, names = '']) => names,
+    );
     const run = lanes.flatMap((names) => names.split(',')).sort();
     const folders = globSync('test/*/**/*.test.ts', { cwd: ROOT }).map(
       (path) => path.split('/')[1],

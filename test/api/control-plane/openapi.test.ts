@@ -6,8 +6,15 @@ import { call } from '../../support/http-call.ts';
 
 interface Document {
   openapi: string;
-  paths: Record<string, Record<string, { operationId: string; security: unknown[] }>>;
+  paths: Record<string, Record<string, DocumentedOperation>>;
   components: { schemas: Record<string, unknown> };
+}
+
+interface DocumentedOperation {
+  operationId: string;
+  security: unknown[];
+  parameters?: { name: string }[];
+  responses: object;
 }
 
 describe('GET /openapi.json', () => {
@@ -46,6 +53,23 @@ describe('GET /openapi.json', () => {
       .filter(({ security }) => security.length === 0)
       .map(({ operationId }) => operationId);
     expect(open).to.deep.equal(['getOpenApi']);
+  });
+
+  it('offers an idempotency key where there is an effect, and its 409', () => {
+    const offering = Object.values(document.paths)
+      .flatMap((item) => Object.entries(item))
+      .filter(([, { parameters = [] }]) =>
+        parameters.some(({ name }) => name === 'BT-IDEMPOTENCY-KEY'),
+      );
+    const safe = ['searchTokens', 'detokenize'];
+    const expected = OPERATIONS.filter(
+      ({ operationId, method }) =>
+        ['POST', 'PUT', 'PATCH'].includes(method) && !safe.includes(operationId),
+    );
+    expect(offering.map(([, { operationId }]) => operationId)).to.have.members(
+      expected.map(({ operationId }) => operationId),
+    );
+    for (const [, { responses }] of offering) expect(responses).to.have.property('409');
   });
 
   it('names the shapes it shares, and every reference leads to one', () => {

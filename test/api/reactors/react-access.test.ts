@@ -2,24 +2,23 @@
  * Who may run a reactor on which tokens, and that it holds: before the code starts, while it runs, and
  * before anything comes of it (design section 1, invariants 2 and 4).
  */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { TestTenant } from '../../support/control-plane.ts';
 import { call } from '../../support/http-call.ts';
 import { expectProblem } from '../tokens/token-client.ts';
+import { type HeldDestination, startHeldDestination } from './held-destination.ts';
 import { type Reactor, type Reactors, startReactors } from './reactors.ts';
 
 describe('the right to run a reactor', () => {
   let reactors: Reactors;
   let echo: Reactor;
   let other: TestTenant;
-  let destination: Destination;
+  let destination: HeldDestination;
   before(async () => {
     reactors = await startReactors();
     echo = await reactors.script('return { raw: req.args }');
     other = await reactors.control.addTenant('Globex');
-    destination = await startDestination();
+    destination = await startHeldDestination();
   });
   after(async () => {
     await destination?.stop();
@@ -243,35 +242,3 @@ describe('the right to run a reactor', () => {
     }
   });
 });
-
-interface Destination {
-  readonly url: string;
-  readonly paths: string[];
-  readonly requests: number;
-  /** Awaited before an answer. */
-  hold: (() => Promise<unknown>) | undefined;
-  stop(): Promise<void>;
-}
-
-async function startDestination(): Promise<Destination> {
-  const paths: string[] = [];
-  const server: Server = createServer(async (req, res) => {
-    paths.push(req.url ?? '');
-    await destination.hold?.();
-    res.end('ok');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const destination: Destination = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    paths,
-    get requests() {
-      return paths.length;
-    },
-    hold: undefined,
-    stop: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-  return destination;
-}

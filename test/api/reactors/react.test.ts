@@ -181,11 +181,7 @@ describe('a reaction', () => {
     expectProblem(await reactors.react(echo, { args: { a: '{{ broken' } }), 400, 'args.a');
   });
 
-  it('refuses what it could not serve: asynchronous runs, other media types, large bodies', async () => {
-    for (const name of ['callback_url', 'callbackUrl']) {
-      const answer = await reactors.react(echo, { args: 1, [name]: 'https://me.example/cb' });
-      expectProblem(answer, 400, name);
-    }
+  it('refuses what it could not serve: other media types, large bodies', async () => {
     for (const timeout_ms of [1, '10000', -1, null, 1e9]) {
       expect((await reactors.react(echo, { timeout_ms, callback_url: null })).status).to.equal(200);
     }

@@ -13,7 +13,11 @@ import {
   type TestTenant,
 } from '../../support/control-plane.ts';
 import { type Answer, type Call, call, type JsonObject } from '../../support/http-call.ts';
+import { allowList } from '../../unit/egress/destinations.ts';
 import type { Grants } from '../tokens/vault.ts';
+
+/** Where the destinations of these tests are. */
+const LOOPBACK = '127.0.0.0/8,::1/128';
 
 /** What POST /reactors takes, and the same for its formula. */
 export interface ReactorDraft {
@@ -59,7 +63,7 @@ const ALL: Grants = {
 
 /** `settings` are environment variables of the data plane. */
 export async function startReactors(settings: NodeJS.ProcessEnv = {}): Promise<Reactors> {
-  const control = await startTestControlPlane();
+  const control = await startTestControlPlane(allowList(LOOPBACK));
   const plane = createPlane(control, settings);
   const url = `http://localhost:${await plane.start()}`;
 
@@ -123,7 +127,7 @@ function createPlane(control: TestControlPlane, settings: NodeJS.ProcessEnv): Pl
     CONTROL_PLANE_PORT: String(control.port),
     DATABASE_POOL_MAX: '8',
     SANDBOX_HOSTS: '1',
-    SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1/128',
+    SALLYPORT_EGRESS_ALLOW: LOOPBACK,
     ...settings,
   });
   const log = createLogger('test', 'silent');

@@ -8,8 +8,10 @@ import { createScriptCalls } from '../../../data-plane/reactors/script-calls.ts'
 import type { ScriptCaller } from '../../../data-plane/reactors/script-exchange.ts';
 import type { Route } from '../../../data-plane/serve-exchange.ts';
 import { createServices } from '../../../data-plane/services.ts';
+import { createAuditWriter } from '../../../shared/audit/write-audit.ts';
 import { createDatabaseClock } from '../../../shared/clock.ts';
 import { createDataKeys } from '../../../shared/crypto/data-keys.ts';
+import { createAuditMetrics } from '../../../shared/observability/audit-metrics.ts';
 import { createLogger } from '../../../shared/observability/logger.ts';
 import { createMetrics } from '../../../shared/observability/metrics.ts';
 import { createTokenMetrics } from '../../../shared/observability/token-metrics.ts';
@@ -45,6 +47,9 @@ export interface Scripts {
   stop(): Promise<void>;
 }
 
+/** Whose scripts they are, for the audit trail. */
+export const TEST_REACTOR_ID = '00000000-0000-4000-8000-000000000001';
+
 export async function startScripts(): Promise<Scripts> {
   const vault = await startVault();
   const { control } = vault;
@@ -52,21 +57,26 @@ export async function startScripts(): Promise<Scripts> {
   const log = createLogger('test', 'silent');
   const clock = createDatabaseClock();
   const dataKeys = createDataKeys(pool, installation);
-  const metrics = createTokenMetrics(createMetrics({ version: 'test' }, pool));
+  const registered = createMetrics({ version: 'test' }, pool);
+  const metrics = createTokenMetrics(registered);
+  const auditMetrics = createAuditMetrics(registered);
   const config = createConfigCache({
     ...{ pool, installation, dataKeys, clock, metrics, log },
     directUrl: control.database.connectionString,
     redisUrl: undefined,
   });
   const { applications } = config;
-  const services = createServices({ pool, dataKeys, clock, applications, log }, metrics);
+  const audit = createAuditWriter({ pool, mode: 'strict', metrics: auditMetrics, log });
+  const services = createServices({ pool, dataKeys, clock, applications, audit, log }, metrics);
   const scriptCalls = createScriptCalls(log);
   const sandbox = await startSandbox();
 
   const service: Scripts['service'] = ({ tenant_id, id }, caller, react = noReactors) =>
     scriptCalls(
       {
+        via: { type: 'reactor', id: TEST_REACTOR_ID },
         ...{ depth: 1, ends_at_ms: monotonicNow() + 30_000, traceId: 'trace' },
+        right: { current: async () => undefined },
         findApplication: () => applications.byId(tenant_id, id),
         ...caller,
       },

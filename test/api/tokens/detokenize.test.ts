@@ -258,6 +258,7 @@ describe('POST /detokenize', () => {
         reader: createBatchReader(pool, (rows) => batches.push(rows)),
         opener: createTokenOpener(dataKeys, () => {}),
         confirm: ({ config_version }) => versions.add(config_version),
+        accessed: () => undefined,
       });
       return { value, batches, versions };
     }

@@ -21,7 +21,7 @@ describe('readEnvironment', () => {
       trustedProxyHops: 0,
       dataDir: resolve('.sallyport'),
       databaseUrl: undefined,
-      databasePoolMax: 16,
+      databasePoolMax: 20,
       redisUrl: undefined,
       kek: undefined,
       bootstrapKey: undefined,
@@ -64,7 +64,7 @@ describe('readEnvironment', () => {
   const bad: Record<string, string[]> = {
     PORT: ['65536', '-1', '80 ', '0x50', '3000.5', '1e3', 'http', '٣٠٠٠'],
     TRUSTED_PROXY_HOPS: ['-1', '17', 'all'],
-    DATABASE_POOL_MAX: ['0', '2', '1001', '16;'],
+    DATABASE_POOL_MAX: ['0', '1', '1001', '16;'],
     DATABASE_URL: ['mysql://secret@h/db', 'secret', 'postgres:secret', 'host=secret'],
     REDIS_URL: ['http://secret@h', 'localhost:6379'],
     SALLYPORT_KEK: [`${KEK.slice(0, -2)}==`, KEK.slice(1), 'secret', `${KEK}${KEK}`],

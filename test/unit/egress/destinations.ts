@@ -78,7 +78,7 @@ async function start(
     requests: seen.requests ?? [],
     serverNames: seen.serverNames ?? [],
     allClosed: async () => {
-      await Promise.all([...open].map((socket) => once(socket, 'close')));
+      await Promise.all([...open].map((socket) => closed(socket)));
     },
     close: async () => {
       const closed = once(server, 'close');
@@ -132,4 +132,9 @@ export async function refusalOf(promise: Promise<unknown>): Promise<EgressError>
   );
   if (error instanceof EgressError) return error;
   throw new Error('not refused by the egress', { cause: error });
+}
+
+/** Unlike `once` of events, also for a connection that ends with an error. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.once('close', () => resolve()));
 }

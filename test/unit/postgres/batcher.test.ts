@@ -1,8 +1,13 @@
 import { expect } from 'chai';
 import { BATCH_ROWS_MAX, createBatcher } from '../../../shared/postgres/batcher.ts';
 
+interface Identities {
+  identity?: (item: string) => string;
+  otherIdentity?: (item: string) => string | undefined;
+}
+
 /** A batcher whose statements end when the test says so. */
-function controlled(options: { identity?: (item: string) => string } = {}) {
+function controlled(options: Identities = {}) {
   const statements: { items: string[]; finish: () => void; fail: (error: Error) => void }[] = [];
   const batcher = createBatcher<string, string>({
     ...options,
@@ -71,6 +76,19 @@ describe('batched statements', () => {
     expect(statements.map((s) => s.items)).to.deep.equal([['a1', 'b1'], ['a2']]);
     for (const statement of statements) statement.finish();
     expect(await results).to.deep.equal(['A1', 'B1', 'A2']);
+  });
+
+  it('nor two with the same other identity, if they have one', async () => {
+    const { batcher, statements } = controlled({
+      identity: (item) => item.charAt(0),
+      otherIdentity: (item) => item.at(1),
+    });
+    const items = ['ax', 'bx', 'c', 'd', 'ey'];
+    const results = Promise.all(items.map((item) => batcher.submit(item)));
+    await turn();
+    expect(statements.map((s) => s.items)).to.deep.equal([['ax', 'c', 'd', 'ey'], ['bx']]);
+    for (const statement of statements) statement.finish();
+    expect(await results).to.deep.equal(items.map((item) => item.toUpperCase()));
   });
 
   it('try each row alone after an error that one row caused', async () => {

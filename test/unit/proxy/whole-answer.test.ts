@@ -23,6 +23,27 @@ function bodyOf(...pieces: Buffer[]): { body: DestinationBody; isAborted(): bool
   return { body, isAborted: () => aborted };
 }
 
+/** A body that gets so many bytes every 10 ms, until its connection is closed. */
+function drippingBody(bytes: number): { body: DestinationBody; isAborted(): boolean } {
+  let aborted = false;
+  const timer = setInterval(() => body.push(Buffer.alloc(bytes)), 10);
+  const body = new DestinationBody({
+    pause: () => undefined,
+    resume: () => undefined,
+    abort: () => {
+      aborted = true;
+      clearInterval(timer);
+    },
+  });
+  return { body, isAborted: () => aborted };
+}
+
+/** With a Content-Encoding header for each of `codings` that there is. */
+function withCodings(body: DestinationBody, ...codings: (string | undefined)[]) {
+  const given = codings.filter((coding) => coding !== undefined);
+  return { body, headers: given.flatMap((coding) => ['Content-Encoding', coding]) };
+}
+
 async function statusOf(reading: Promise<Buffer>): Promise<unknown> {
   const error: unknown = await reading.then(
     () => undefined,
@@ -45,15 +66,17 @@ describe('a whole answer', () => {
     ];
     for (const [coding, bytes] of coded) {
       const { body } = bodyOf(bytes.subarray(0, 5), bytes.subarray(5));
-      expect((await readWholeAnswer(body, coding)).equals(text), coding).to.equal(true);
+      expect((await readWholeAnswer(withCodings(body, coding))).equals(text), coding).to.equal(
+        true,
+      );
     }
-    expect(await readWholeAnswer(bodyOf().body, 'gzip')).to.have.length(0);
+    expect(await readWholeAnswer(withCodings(bodyOf().body, 'gzip'))).to.have.length(0);
   });
 
   it('is 502 when it is too large, as it comes or decoded, and its connection is closed', async () => {
     const zeros = Buffer.alloc(11 * MIB);
     const plain = bodyOf(zeros.subarray(0, 6 * MIB), zeros.subarray(6 * MIB));
-    expect(await statusOf(readWholeAnswer(plain.body, undefined))).to.equal(502);
+    expect(await statusOf(readWholeAnswer(withCodings(plain.body)))).to.equal(502);
     expect(plain.isAborted()).to.equal(true);
     const bombs = {
       br: brotliCompressSync(zeros),
@@ -61,23 +84,51 @@ describe('a whole answer', () => {
       deflate: deflateSync(zeros),
     };
     for (const [coding, bomb] of Object.entries(bombs)) {
-      expect(await statusOf(readWholeAnswer(bodyOf(bomb).body, coding)), coding).to.equal(502);
+      expect(
+        await statusOf(readWholeAnswer(withCodings(bodyOf(bomb).body, coding))),
+        coding,
+      ).to.equal(502);
     }
   });
 
   it('is 502 when it is not what its coding says, or the coding is not served', async () => {
     const bytes = Buffer.from('no coding at all');
     for (const coding of ['gzip', 'br', 'deflate', 'zstd', 'gzip, br', 'constructor']) {
-      expect(await statusOf(readWholeAnswer(bodyOf(bytes).body, coding)), coding).to.equal(502);
+      expect(
+        await statusOf(readWholeAnswer(withCodings(bodyOf(bytes).body, coding))),
+        coding,
+      ).to.equal(502);
     }
     const cut = gzipSync('hello').subarray(0, 15);
-    expect(await statusOf(readWholeAnswer(bodyOf(cut).body, 'gzip'))).to.equal(502);
+    expect(await statusOf(readWholeAnswer(withCodings(bodyOf(cut).body, 'gzip')))).to.equal(502);
+  });
+
+  it('is coded as all of its headers say, not as the first one does', async () => {
+    const text = Buffer.from('hello');
+    const { body } = bodyOf(gzipSync(text));
+    const whole = await readWholeAnswer(withCodings(body, 'identity', 'gzip, '));
+    expect(whole.toString()).to.equal('hello');
+    const twice = bodyOf(gzipSync(gzipSync(text)));
+    expect(await statusOf(readWholeAnswer(withCodings(twice.body, 'gzip', 'gzip')))).to.equal(502);
+  });
+
+  it('is 408 when it does not come on, and its connection is closed', async () => {
+    // 1 KiB would take 100 ms.
+    const { body, isAborted } = drippingBody(100);
+    expect(await statusOf(readWholeAnswer(withCodings(body), 30))).to.equal(408);
+    expect(isAborted()).to.equal(true);
+  });
+
+  it('is 408 when it comes too slowly for too long', async () => {
+    const { body, isAborted } = drippingBody(2_048);
+    expect(await statusOf(readWholeAnswer(withCodings(body), 40))).to.equal(408);
+    expect(isAborted()).to.equal(true);
   });
 
   it('is 502 when it breaks off', async () => {
     const { body } = bodyOf();
     body.push(Buffer.from('half'));
-    const reading = readWholeAnswer(body, undefined);
+    const reading = readWholeAnswer(withCodings(body));
     body.fail(Object.assign(new Error('gone'), { code: 'UND_ERR_SOCKET' }));
     expect(await statusOf(reading)).to.equal(502);
   });

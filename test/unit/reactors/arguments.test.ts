@@ -1,6 +1,6 @@
 /** The ten argument rules of reactors (spec: Reactors), as a pure function. */
 import { expect } from 'chai';
-import { prepareArguments } from '../../../data-plane/reactors/arguments.ts';
+import { checkArguments, prepareArguments } from '../../../data-plane/reactors/arguments.ts';
 import type { RequestParameter } from '../../../shared/api/reactor-formulas.ts';
 import { ApiError } from '../../../shared/errors.ts';
 
@@ -148,5 +148,42 @@ describe('the arguments of a reactor', () => {
     ];
     expect(prepare(declared, { a: 'x' })).to.deep.equal({ a: 'x' });
     expect(errorsOf(declared, { a: { b: 'x' } })).to.have.all.keys('args.a');
+  });
+
+  describe('that are not detokenized yet', () => {
+    const declared: Declared[] = [
+      ['a.b', 'number'],
+      ['c', 'boolean'],
+      ['d', 'string', true],
+    ];
+    const check = (args: unknown) => () => checkArguments(declare(declared), args);
+
+    it('are refused for what no expression can change', () => {
+      const refused: unknown[] = [
+        ...[undefined, null, 'text', 7, [], {}, { c: true }, { a: {}, c: true }],
+        ...[
+          { a: { b: 'x' }, c: true },
+          { a: { b: 1 }, c: 'yes' },
+          { a: 'x', c: true },
+        ],
+        ...[{ a: { b: '{{ x }}' } }, { a: { b: 1 }, c: '{{ x }}', d: {} }],
+      ];
+      for (const args of refused) expect(check(args), JSON.stringify(args)).to.throw(ApiError);
+    });
+
+    it('are accepted where an expression stands for them, or for what may hold them', () => {
+      const accepted: unknown[] = [
+        ...['{{ x }}', 'a {{ x }}', { a: '{{ x }}', c: '{{ y }}' }, { a: { b: 1 }, c: true }],
+        ...[
+          { a: { b: 'x{{ y }}' }, c: false },
+          { a: { b: '1' }, c: 'TRUE', d: '{{ x }}', e: 1 },
+        ],
+      ];
+      for (const args of accepted) expect(check(args), JSON.stringify(args)).not.to.throw();
+    });
+
+    it('may be anything without declarations', () => {
+      for (const args of [undefined, null, 1, 'x', [1]]) checkArguments([], args);
+    });
   });
 });

@@ -1,0 +1,99 @@
+/**
+ * Requests with an idempotency key: one effect, and its answer again for a day (spec: Idempotency). What
+ * was answered is shown to whoever could still be shown it now.
+ */
+import { ApiError } from '../shared/errors.ts';
+import { idempotencyScope, inProgress, readIdempotencyKey } from '../shared/idempotency/claim.ts';
+import { type KeptAnswer, openAnswer } from '../shared/idempotency/kept-answer.ts';
+import { deleteDeadRecord } from '../shared/idempotency/record-store.ts';
+import { runOnce } from '../shared/idempotency/run-once.ts';
+import type { CachedApplication } from './config-cache/application-cache.ts';
+import type { Answer, Exchange } from './exchange.ts';
+import { findReactor } from './reactors/find-reactor.ts';
+import { requireHeld } from './routes/permit.ts';
+import type { ReactingServices, Services } from './services.ts';
+import type { RouteEntry } from './token-routes.ts';
+import { requireAsOpen } from './used-containers.ts';
+
+/** The route's answer, or the one that was kept under the request's key. */
+export async function answerOnce(
+  exchange: Exchange,
+  application: CachedApplication,
+  entry: RouteEntry,
+  services: Services,
+): Promise<Answer> {
+  const { operation, route } = entry;
+  const run = (): Promise<Answer> => route(exchange, application, services);
+  if (exchange.head.idempotencyKey === undefined) return run();
+  await claimKey(exchange, application, operation, services);
+  if (exchange.idempotency === undefined) return run();
+  const look = () => keptAnswer(exchange, application, operation, services);
+  return runOnce({ look, run, looksFirst: entry.looksFirst });
+}
+
+/** Throws 400 for what is no key. */
+async function claimKey(
+  exchange: Exchange,
+  { tenant_id, application_id }: CachedApplication,
+  operation: RouteEntry['operation'],
+  { dataKeys }: Services,
+): Promise<void> {
+  const key = readIdempotencyKey(operation, exchange.head.idempotencyKey);
+  if (key === undefined || exchange.idempotency !== undefined) return;
+  const keys = dataKeys.cached(tenant_id) ?? (await dataKeys.forTenant(tenant_id));
+  // In another transaction the same key is another effect: the first may have been rolled back.
+  const { transactionId } = operation.transactional === true ? exchange.head : {};
+  const params = [...Object.values(exchange.params), transactionId?.toLowerCase()].filter(
+    (value) => value !== undefined,
+  );
+  const scope = idempotencyScope(keys.search, { application_id, operation, params, key });
+  exchange.idempotency = { tenant_id, scope, keys };
+}
+
+/**
+ * What was answered under the key; `undefined` when nothing that counts was. Throws 409 while somebody
+ * is at work on it, 403 and 404 when the caller could not be shown it any more.
+ */
+async function keptAnswer(
+  exchange: Exchange,
+  application: CachedApplication,
+  { permission }: RouteEntry['operation'],
+  services: Services,
+): Promise<Answer | undefined> {
+  const { idempotency: claim } = exchange;
+  if (claim === undefined) return undefined;
+  const found = await services.records.submit(claim);
+  exchange.confirm(application, found);
+  const { record } = found;
+  if (record === undefined) return undefined;
+  if (record.dead) {
+    await deleteDeadRecord(services.pool, claim);
+    return undefined;
+  }
+  if (record.sealed === null) throw inProgress();
+  if (permission !== 'any_key' && permission !== 'no_key') requireHeld(application, permission);
+  const kept = await openAnswer(services.dataKeys, claim, record.sealed, record.effect_at_ms);
+  await requireStill(kept, application, services);
+  return answerOf(kept);
+}
+
+async function requireStill(
+  { rights, reactor_id }: KeptAnswer,
+  application: CachedApplication,
+  services: Services,
+): Promise<void> {
+  for (const right of rights ?? []) requireAsOpen(application, right);
+  if (reactor_id === undefined) return;
+  const { reactions } = services;
+  if (reactions === undefined) throw new ApiError('unavailable', 'No reactors are run here');
+  const reacting: ReactingServices = { ...services, reactions };
+  await findReactor(reactor_id, application, reacting);
+}
+
+function answerOf({ status, headers, body }: KeptAnswer): Answer {
+  return {
+    status,
+    ...(headers === undefined ? {} : { headers }),
+    ...(body === undefined ? {} : { body }),
+  };
+}

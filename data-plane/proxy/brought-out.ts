@@ -1,0 +1,97 @@
+/** Which texts of a request came out of the vault: what a destination should not answer back. */
+import { Needles } from './needles.ts';
+
+/** Shorter ones are in any answer. */
+const TEXT_LENGTH_MIN = 8;
+/** A hundred cards have a hundred numbers; each takes its turn on the event loop to be made ready. */
+export const BROUGHT_OUT_TEXTS_MAX = 1_000;
+/**
+ * Of all texts together, each as it is and as JSON escapes it. So many bytes that have no beginnings in
+ * common take 10 MiB and some 30 ms to be made ready; a hundred card numbers are 2 KiB.
+ */
+export const BROUGHT_OUT_BYTES_MAX = 256 * 1024;
+
+const EXPRESSION = /\{\{[\s\S]*?\}\}/;
+
+/** Collects them, up to its bounds. */
+export class BroughtOut {
+  readonly #forms = new Set<string>();
+  #texts = 0;
+  #bytes = 0;
+
+  /** There was more than can be looked for. */
+  get isTooMuch(): boolean {
+    return this.#texts > BROUGHT_OUT_TEXTS_MAX || this.#bytes > BROUGHT_OUT_BYTES_MAX;
+  }
+
+  get isEmpty(): boolean {
+    return this.#texts === 0;
+  }
+
+  /** What to look for; not to be asked for when it is too much. */
+  needles(): Needles {
+    return new Needles([...this.#forms].map((form) => Buffer.from(form)));
+  }
+
+  /** The texts and numbers inside of a JSON value. */
+  add(value: unknown): void {
+    if (this.isTooMuch) return;
+    if (typeof value === 'object' && value !== null) {
+      for (const item of Object.values(value)) this.add(item);
+    } else if (typeof value === 'string' || typeof value === 'number') {
+      this.#addText(String(value));
+    }
+  }
+
+  /** There is more of it than was looked at. */
+  addTooMuch(): void {
+    this.#bytes = Number.POSITIVE_INFINITY;
+    this.#texts += 1;
+    this.#forms.clear();
+  }
+
+  /** What stands in `after` where `before`, the same JSON value, had expressions. */
+  addInserted(before: unknown, after: unknown): void {
+    if (this.isTooMuch || before === after) return;
+    if (typeof before === 'string') {
+      if (typeof after === 'string') this.#addParts(before, after);
+      else this.add(after);
+    } else if (isTree(before) && isTree(after)) {
+      for (const [name, item] of Object.entries(before)) this.addInserted(item, after[name]);
+    }
+  }
+
+  #addParts(before: string, after: string): void {
+    const [first = '', ...literals] = before.split(EXPRESSION);
+    const last = after.length - (literals.at(-1)?.length ?? 0);
+    let start = first.length;
+    for (const literal of literals) {
+      const found = literal === '' ? -1 : after.indexOf(literal, start);
+      // Of two expressions side by side nobody knows where the first one ends.
+      const end = found < 0 || found > last ? last : found;
+      this.#addText(after.slice(start, end));
+      start = end + literal.length;
+    }
+  }
+
+  #addText(text: string): void {
+    if (text.length < TEXT_LENGTH_MIN || this.#forms.has(text)) return;
+    this.#texts += 1;
+    this.#bytes += text.length;
+    // Before a text of megabytes is escaped.
+    if (this.isTooMuch) {
+      this.#forms.clear();
+      return;
+    }
+    this.#bytes += Buffer.byteLength(text) - text.length;
+    this.#forms.add(text);
+    const escaped = JSON.stringify(text).slice(1, -1);
+    if (escaped === text) return;
+    this.#bytes += Buffer.byteLength(escaped);
+    this.#forms.add(escaped);
+  }
+}
+
+function isTree(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,88 @@
+/**
+ * Reactions with an idempotency key. Their code runs for too long to hold a transaction open, so who
+ * runs it holds a lease on the key, and what comes of it is kept before it is answered.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { inProgress } from '../../shared/idempotency/claim.ts';
+import type { UsedRight } from '../../shared/idempotency/kept-answer.ts';
+import { takeLease } from '../../shared/idempotency/lease.ts';
+import { isDatabaseUnavailable } from '../../shared/postgres/database-error.ts';
+import { inTransaction, type PoolClient } from '../../shared/postgres/pool.ts';
+import type { Answer, Exchange } from '../exchange.ts';
+import type { Services } from '../services.ts';
+import type { Transact } from '../tokenize-body.ts';
+import { USE } from '../used-containers.ts';
+import type { Reaction } from './reaction.ts';
+
+/** How long a database that is away is waited for; the lease lasts longer. */
+const OUTAGE_MS_MAX = 8_000;
+const OUTAGE_RETRY_MS = 250;
+
+/** How tokens are made together with the answer that names them; `answerOf` is given their JSON. */
+export type MakeWithAnswer = (answerOf: (tokens: string) => Answer) => Transact;
+
+/** Runs `react` once for the exchange's key, if it has one, and keeps its answer if it is a success. */
+export async function keepReaction(
+  exchange: Exchange,
+  { reactor, right }: Pick<Reaction, 'reactor' | 'right'>,
+  { pool, log }: Services,
+  react: (makeWithAnswer?: MakeWithAnswer) => Promise<Answer>,
+): Promise<Answer> {
+  const { idempotency: claim } = exchange;
+  if (claim === undefined) return react();
+  const lease = await takeLease(pool, claim, log);
+  const keep = (
+    answer: Answer,
+    shown: readonly UsedRight[] = [],
+    client?: PoolClient,
+  ): Promise<boolean> => {
+    const used = right.used.map(([container, transform]) => ({
+      ...{ permission: USE, container, transform },
+    }));
+    const rights = [...used, ...shown];
+    return lease.keep({ ...answer, rights, reactor_id: reactor.reactor_id }, client);
+  };
+  let isKept = false;
+  // Tokens without their answer would be made again by the client's own retry.
+  const makeWithAnswer: MakeWithAnswer = (answerOf) => async (work) => {
+    const made = await throughOutage(() =>
+      inTransaction(pool, async (client) => {
+        const tokenized = await work(client);
+        // Whoever has the key now makes the tokens.
+        const { text, rights } = tokenized;
+        if (!(await keep(answerOf(text), rights, client))) throw inProgress();
+        return tokenized;
+      }),
+    );
+    isKept = true;
+    return made;
+  };
+  const answer = await react(makeWithAnswer).catch(async (error: unknown) => {
+    await lease.release().catch(() => undefined);
+    throw error;
+  });
+  if (isKept) return answer;
+  if (answer.status >= 400) {
+    // What cannot be released ends by itself.
+    await lease.release().catch(() => undefined);
+    return answer;
+  }
+  const { traceId: trace_id } = exchange.head;
+  if (!(await throughOutage(() => keep(answer)))) {
+    log.warn({ trace_id }, 'a reaction outlived its lease: its answer is not kept');
+  }
+  return answer;
+}
+
+/** The code has run, and by a retry it would run again: what it came to is not given up at once. */
+async function throughOutage<T>(work: () => Promise<T>): Promise<T> {
+  const givenUpAt = performance.now() + OUTAGE_MS_MAX;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || performance.now() > givenUpAt) throw error;
+      await delay(OUTAGE_RETRY_MS);
+    }
+  }
+}

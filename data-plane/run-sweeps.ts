@@ -1,0 +1,96 @@
+/** Everything that is swept or kept in order as time passes: one line per subject. */
+import { Counter } from 'prom-client';
+import type { Logger } from '../shared/observability/logger.ts';
+import type { Metrics } from '../shared/observability/metrics.ts';
+import type { Pool } from '../shared/postgres/pool.ts';
+import { type DueRows, deleteDue } from '../shared/sweeps/delete-due.ts';
+import { keepSweeping, type Sweep } from '../shared/sweeps/keep-sweeping.ts';
+import { DELTAS_MAX, foldCounts } from '../shared/tokens/fold-counts.ts';
+import { sweepExpiredTokens } from '../shared/tokens/sweep-tokens.ts';
+import { sweepTransactions } from '../shared/transactions/sweep-transactions.ts';
+
+export interface SweepOptions {
+  readonly pool: Pool;
+  readonly metrics: Pick<Metrics, 'registry'>;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+/**
+ * What is over once its time has come, and nothing else goes with it. Some state a condition that is
+ * always true, which their index is for (migration 0008).
+ */
+const DUE_ROWS: readonly (DueRows & { every_ms: number })[] = [
+  {
+    table: 'token_cvcs',
+    condition: "due_at <= clock_now() AND token_id > ''",
+    every_ms: 5 * SECOND,
+  },
+  {
+    table: 'idempotency_records',
+    condition: "created_at <= clock_now() - interval '24 hours' AND scope > ''",
+    every_ms: 10 * SECOND,
+  },
+  {
+    table: 'jobs',
+    condition: "finished_at <= clock_now() - interval '1 day'",
+    every_ms: 10 * SECOND,
+  },
+  {
+    table: 'reactor_results',
+    condition: "created_at <= clock_now() - interval '24 hours' AND sealed > ''",
+    every_ms: 10 * SECOND,
+  },
+  {
+    // Who comes back to a finished one is told for so long that it has ended.
+    table: 'transactions',
+    condition: "finished_at <= clock_now() - interval '1 day' AND state <> 'expired'",
+    every_ms: MINUTE,
+  },
+  { table: 'webhook_secrets', condition: 'retires_at <= clock_now()', every_ms: MINUTE },
+  {
+    // Who knows an older version reads everything anew (data-plane/config-cache/change-record.ts).
+    table: 'config_changes',
+    condition: "changed_at <= clock_now() - interval '1 day'",
+    every_ms: MINUTE,
+  },
+];
+
+/** All sweeps of the job process. */
+export function sweepsOf(pool: Pool): Sweep[] {
+  return [
+    {
+      subject: 'expired_tokens',
+      every_ms: SECOND,
+      run: (limit) => sweepExpiredTokens(pool, limit),
+    },
+    {
+      subject: 'ended_transactions',
+      every_ms: SECOND,
+      run: (limit) => sweepTransactions(pool, limit),
+    },
+    {
+      ...{ subject: 'count_deltas', every_ms: SECOND, batch_rows: DELTAS_MAX },
+      run: (limit) => foldCounts(pool, limit),
+    },
+    ...DUE_ROWS.map(({ every_ms, ...due }) => ({
+      ...{ subject: due.table, every_ms },
+      run: (limit: number) => deleteDue(pool, due, limit),
+    })),
+  ];
+}
+
+/** Settles after the batch at hand once `signal` aborts. */
+export function runSweeps({ pool, metrics, log, signal }: SweepOptions): Promise<void> {
+  const rows = new Counter({
+    name: 'sallyport_swept_rows_total',
+    help: 'Rows removed or folded because their time had come',
+    labelNames: ['subject'],
+    registers: [metrics.registry],
+  });
+  const onRows = (subject: string, count: number): void => rows.inc({ subject }, count);
+  return keepSweeping({ sweeps: sweepsOf(pool), onRows, log, signal });
+}

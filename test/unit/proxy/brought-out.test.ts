@@ -1,0 +1,74 @@
+/** Which texts are looked for in an answer, and when they are too much. */
+import { expect } from 'chai';
+import {
+  BROUGHT_OUT_BYTES_MAX,
+  BROUGHT_OUT_TEXTS_MAX,
+  BroughtOut,
+} from '../../../data-plane/proxy/brought-out.ts';
+import { maskText } from '../../../data-plane/proxy/tripwire.ts';
+
+const masked = (broughtOut: BroughtOut, text: string): string =>
+  maskText(broughtOut.needles(), Buffer.from(text).toString('latin1')).text;
+
+describe('what was brought out for a request', () => {
+  it('is every text and number inside, but no short one', () => {
+    const broughtOut = new BroughtOut();
+    broughtOut.add({ a: ['first-value', 12345678], b: { c: 'short', d: null, e: true } });
+    expect(broughtOut.isEmpty).to.equal(false);
+    const text = 'first-value 12345678 short null true';
+    expect(masked(broughtOut, text)).to.equal(`${'*'.repeat(11)} ${'*'.repeat(8)} short null true`);
+    const none = new BroughtOut();
+    none.add(['short', 1, null]);
+    expect(none.isEmpty).to.equal(true);
+  });
+
+  it('is looked for as JSON escapes it, too, and beyond ASCII', () => {
+    const secret = 'a"b\\c\n\u00e9\u20ac-end';
+    const broughtOut = new BroughtOut();
+    broughtOut.add({ secret });
+    expect(masked(broughtOut, JSON.stringify({ secret }))).to.match(/^\{"secret":"\*+"\}$/);
+    expect(masked(broughtOut, secret)).to.match(/^\*+$/);
+  });
+
+  it('is what stands in place of expressions, not the text around them', () => {
+    const cases: [unknown, unknown, string, string][] = [
+      [{ a: '{{ t1 }}' }, { a: 'the-secret' }, 'the-secret', '**********'],
+      [
+        ['known-text {{ t1 }} known-too'],
+        ['known-text the-secret known-too'],
+        'known-text the-secret known-too',
+        'known-text ********** known-too',
+      ],
+      ['{{ t1 }}{{ t2 }} end', 'secret-1secret-2 end', 'secret-1secret-2', '****************'],
+      ['{{ t1 }}', { number: 'the-secret' }, 'the-secret', '**********'],
+      [{ same: 'unchanged-text' }, { same: 'unchanged-text' }, 'unchanged-text', 'unchanged-text'],
+    ];
+    for (const [before, after, text, expected] of cases) {
+      const broughtOut = new BroughtOut();
+      broughtOut.addInserted(before, after);
+      expect(broughtOut.isEmpty ? text : masked(broughtOut, text)).to.equal(expected);
+    }
+  });
+
+  it('is too much above a number of texts or bytes, and then nothing is kept', () => {
+    const numbers = Array.from({ length: BROUGHT_OUT_TEXTS_MAX }, (_, index) => 10_000_000 + index);
+    const many = new BroughtOut();
+    many.add(numbers);
+    expect(many.isTooMuch).to.equal(false);
+    many.add(numbers);
+    expect(many.isTooMuch).to.equal(false);
+    many.add(99_999_999);
+    expect(many.isTooMuch).to.equal(true);
+    const long = new BroughtOut();
+    long.add('x'.repeat(BROUGHT_OUT_BYTES_MAX));
+    expect([long.isTooMuch, long.isEmpty]).to.deep.equal([false, false]);
+    long.add('one-more');
+    expect([long.isTooMuch, long.isEmpty]).to.deep.equal([true, false]);
+    const escaped = new BroughtOut();
+    escaped.add('"'.repeat(BROUGHT_OUT_BYTES_MAX / 2));
+    expect(escaped.isTooMuch).to.equal(true);
+    const foreseen = new BroughtOut();
+    foreseen.addTooMuch();
+    expect([foreseen.isTooMuch, foreseen.isEmpty]).to.deep.equal([true, false]);
+  });
+});
