@@ -1,6 +1,6 @@
 /** Cards of the bench: made up, of one length, valid by checksum. And what is asked about them. */
 import { randomInt } from 'node:crypto';
-import type { Workload } from './load/workload.ts';
+import { FRESH, type Workload } from './load/workload.ts';
 import type { Vault } from './vault.ts';
 
 export interface CardRequest {
@@ -42,10 +42,19 @@ export function readCards({ key, tenantId }: Vault, ids: readonly string[]): Wor
 }
 
 /** `POST /tokens`; the answer must be masked. */
-export function createCards({ key, tenantId }: Vault): Workload {
+export function createCards(vault: Vault): Workload {
+  return createCardsWith(vault, '');
+}
+
+/** The same with an idempotency key that is new each time. */
+export function createKeyedCards(vault: Vault): Workload {
+  return createCardsWith(vault, `bt-idempotency-key: ${FRESH}\r\n`);
+}
+
+function createCardsWith({ key, tenantId }: Vault, more: string): Workload {
   const bodies = Array.from({ length: BODIES }, () => JSON.stringify(newCard()));
   const length = bodies[0]?.length ?? 0;
-  const headers = `content-type: application/json\r\ncontent-length: ${length}\r\n`;
+  const headers = `content-type: application/json\r\ncontent-length: ${length}\r\n${more}`;
   return {
     request: `${headOf('POST /tokens', key, headers)}{}`,
     status: 201,

@@ -2,11 +2,13 @@
  * `npm run bench`: every claim, or those named as arguments, one after another on one embedded
  * Postgres. Ends with 1 when a figure misses its target.
  */
+import { audit } from './audit.ts';
 import { type Claim, type Finding, isMet } from './claim.ts';
 import { createToken } from './create-token.ts';
 import { getToken } from './get-token.ts';
 import { getTokenAlone } from './get-token-alone.ts';
 import { hostLoss } from './host-loss.ts';
+import { idempotency } from './idempotency.ts';
 import { type Lab, openLab } from './lab.ts';
 import { memory } from './memory.ts';
 import { proxy } from './proxy.ts';
@@ -15,16 +17,19 @@ import { proxyLatency } from './proxy-latency.ts';
 import { proxyStream } from './proxy-stream.ts';
 import { proxyTransforms } from './proxy-transforms.ts';
 import { react } from './react.ts';
+import { reactAsync } from './react-async.ts';
 import { reactWaiting } from './react-waiting.ts';
 import { readBesideBomb } from './read-beside-bomb.ts';
 import { environmentLine, failureText, findingText, headText, writeResults } from './report.ts';
 import { bombs } from './sandbox-bombs.ts';
 import { size } from './size.ts';
 import { start } from './start.ts';
+import { sweep } from './sweep.ts';
+import { transaction } from './transaction.ts';
 
 const CLAIMS: readonly Claim[] = [
-  ...[getToken, getTokenAlone, createToken, size, memory, start],
-  ...[react, reactWaiting, hostLoss, readBesideBomb, bombs],
+  ...[getToken, getTokenAlone, createToken, audit, idempotency, transaction, size, memory, start],
+  ...[react, reactWaiting, reactAsync, hostLoss, readBesideBomb, bombs, sweep],
   ...[proxy, proxy64k, proxyTransforms, proxyLatency, proxyStream],
 ];
 

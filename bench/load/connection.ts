@@ -26,8 +26,11 @@ const LENGTH_NAMES = ['content-length: ', 'Content-Length: '];
 /** One answer in so many is parsed as JSON. */
 const PARSE_EVERY = 256;
 
-/** Settles when connected. `onAnswer` runs for each complete and expected answer. */
-export function openConnection(port: number, onAnswer: () => void): Promise<Connection> {
+/** Settles when connected. `onAnswer` gets each complete and expected answer, head and body. */
+export function openConnection(
+  port: number,
+  onAnswer: (answer: string) => void,
+): Promise<Connection> {
   let expected: Exchange | undefined;
   let pending = '';
   let answers = 0;
@@ -42,9 +45,10 @@ export function openConnection(port: number, onAnswer: () => void): Promise<Conn
     if (expected === undefined || pending.length > end) throw new Error('an answer nobody asked');
     answers += 1;
     check(expected, pending, bodyStart, answers % PARSE_EVERY === 0);
+    const answer = pending;
     expected = undefined;
     pending = '';
-    onAnswer();
+    onAnswer(answer);
   }
 
   const buffer = Buffer.allocUnsafe(READ_BUFFER_BYTES);

@@ -7,10 +7,13 @@ import { postgresSource } from '../../data-plane/config-cache/entry-source.ts';
 import { createRelay } from '../../data-plane/relay.ts';
 import { createDataPlaneServer } from '../../data-plane/server.ts';
 import { createServices } from '../../data-plane/services.ts';
+import { createAuditWriter } from '../../shared/audit/write-audit.ts';
 import { createDatabaseClock } from '../../shared/clock.ts';
+import { readConfigVersions } from '../../shared/config-entries/config-version.ts';
 import { createDataKeys } from '../../shared/crypto/data-keys.ts';
 import { loadInstallation } from '../../shared/crypto/installation.ts';
 import { localKeyEncryption } from '../../shared/crypto/local-key.ts';
+import { createAuditMetrics } from '../../shared/observability/audit-metrics.ts';
 import { createHttpMetrics } from '../../shared/observability/http-metrics.ts';
 import { createLogger } from '../../shared/observability/logger.ts';
 import { createMetrics } from '../../shared/observability/metrics.ts';
@@ -42,11 +45,14 @@ async function begin({ databaseUrl, databasePoolMax, kek }: SingleReadSettings) 
     db: pool,
     source: postgresSource(pool, clock),
     pepper: installation.pepper,
+    versionOf: async (id) => (await readConfigVersions(pool, [id]))[0]?.config_version ?? null,
     onRefresh: () => undefined,
     onWarmFailure: () => undefined,
   });
   const dataKeys = createDataKeys(pool, installation);
-  const foundations = { pool, dataKeys, clock, applications, log };
+  const auditMetrics = createAuditMetrics(metrics);
+  const audit = createAuditWriter({ pool, mode: 'batched', metrics: auditMetrics, log });
+  const foundations = { pool, dataKeys, clock, applications, audit, log };
   const services = {
     ...createServices(foundations, createTokenMetrics(metrics)),
     reader: createSingleReader(pool),
