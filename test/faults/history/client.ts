@@ -161,23 +161,22 @@ export class Client {
   }
 
   async #patch(token: KnownToken): Promise<void> {
-    if (token.patches >= PATCHES_MAX || token.deleting) return;
+    if (token.patches >= PATCHES_MAX || token.deletesSent > 0) return;
     token.patches += 1;
     const name = `patch-${token.patches}`;
     const headers = { 'content-type': 'application/merge-patch+json' };
     const rest = { headers, json: { metadata: { [name]: 'yes' } } };
     const answer = await this.#insist(`PATCH /tokens/${token.id}`, rest);
     if (answer?.status === 200) token.patched.add(name);
-    else if (answer?.status === 404 && !token.deleting) this.#lost(token, 'PATCH');
+    else if (answer?.status === 404 && token.deletesSent === 0) this.#lost(token, 'PATCH');
   }
 
+  /** A 404 is right when another client's delete came first: which one, is seen at the end. */
   async #delete(token: KnownToken): Promise<void> {
-    const isFirst = !token.deleting;
-    token.deleting = true;
+    token.deletesSent += 1;
     const { status } = await this.#send(`DELETE /tokens/${token.id}`, {});
     if (status === 204) token.deletes += 1;
-    // Another client, or a try that was not answered, was first.
-    if (status === 404 && isFirst) this.#lost(token, 'DELETE');
+    else if (status !== 404) token.deletesUntold += 1;
     if (status === 204 || status === 404) token.deletedAt ??= performance.now();
   }
 
@@ -198,7 +197,7 @@ export class Client {
   async #read(token: KnownToken): Promise<void> {
     const beganAt = performance.now();
     const { status, body } = await this.#send(`GET /tokens/${token.id}`, {});
-    if (status === 404 && !token.deleting) this.#lost(token, 'GET');
+    if (status === 404 && token.deletesSent === 0) this.#lost(token, 'GET');
     if (status === 200) this.#seen(token, body.data, beganAt);
   }
 

@@ -13,8 +13,10 @@ export interface KnownToken {
   readonly patched: Set<string>;
   /** Patches that were sent at all. */
   patches: number;
-  /** From the moment a delete is sent it may be gone. */
-  deleting: boolean;
+  /** From the moment the first delete is sent it may be gone. */
+  deletesSent: number;
+  /** Deletes that nobody was told the end of. */
+  deletesUntold: number;
   /** On the clock of this process: reads that begin later must not find it. */
   deletedAt: number | undefined;
   /** Deletes that were acknowledged: at most one. */
@@ -57,8 +59,8 @@ export class Ledger {
   acknowledge(tenant: HistoryTenant, op: string, ids: readonly string[]): void {
     for (const id of ids) {
       if (this.tokens.has(id)) this.violate(`${op}: acknowledged with the token of another`);
-      const counts = { patches: 0, deletes: 0, reads: 0 };
-      const fresh = { patched: new Set<string>(), deleting: false, deletedAt: undefined };
+      const counts = { patches: 0, deletesSent: 0, deletesUntold: 0, deletes: 0, reads: 0 };
+      const fresh = { patched: new Set<string>(), deletedAt: undefined };
       this.tokens.set(id, { id, op, tenant, ...counts, ...fresh });
     }
   }
