@@ -1,5 +1,5 @@
 /** Which texts of a request came out of the vault: what a destination should not answer back. */
-import { Needles } from './needles.ts';
+import { SoughtTexts } from './sought-texts.ts';
 
 /** Shorter ones are in any answer. */
 const TEXT_LENGTH_MIN = 8;
@@ -29,8 +29,8 @@ export class BroughtOut {
   }
 
   /** What to look for; not to be asked for when it is too much. */
-  needles(): Needles {
-    return new Needles([...this.#forms].map((form) => Buffer.from(form)));
+  sought(): SoughtTexts {
+    return new SoughtTexts([...this.#forms].map((form) => Buffer.from(form)));
   }
 
   /** The texts and numbers inside of a JSON value. */

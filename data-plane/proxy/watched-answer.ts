@@ -9,8 +9,8 @@ import type { BroughtOut } from './brought-out.ts';
 import { contentCoding, type KnownCoding } from './content-coding.ts';
 import type { DestinationBody } from './destination-body.ts';
 import type { DestinationAnswer } from './exchange.ts';
-import type { Needles } from './needles.ts';
 import { through } from './passed-body.ts';
+import type { SoughtTexts } from './sought-texts.ts';
 import { LeakSearch, MaskingStream, maskText } from './tripwire.ts';
 
 /** Where values were seen; a label of the metric. */
@@ -46,7 +46,7 @@ export function createTripwire(
 ): Tripwire | undefined {
   if (setting === 'off' || broughtOut.isEmpty) return undefined;
   if (!broughtOut.isTooMuch) {
-    return new Tripwire(broughtOut.needles(), setting === 'redact', report);
+    return new Tripwire(broughtOut.sought(), setting === 'redact', report);
   }
   // Whoever lets such a request go must know.
   if (setting === 'redact') throw new Error('too much was brought out to be masked');
@@ -55,23 +55,24 @@ export function createTripwire(
 }
 
 export class Tripwire {
-  readonly #needles: Needles;
+  readonly #sought: SoughtTexts;
   readonly #report: LeakReport;
   /** Whether values are masked, besides being reported. */
   readonly masks: boolean;
 
-  constructor(needles: Needles, masks: boolean, report: LeakReport) {
-    this.#needles = needles;
+  constructor(sought: SoughtTexts, masks: boolean, report: LeakReport) {
+    this.#sought = sought;
     this.masks = masks;
     this.#report = report;
   }
 
   /** Flat, as they go on. */
   headers(headers: string[]): string[] {
+    if (this.#sought.areMissingFrom(Buffer.from(headers.join('\n'), 'latin1'))) return headers;
     let count = 0;
     // Names too: a star may be in one.
     const masked = headers.map((text, index) => {
-      const found = maskText(this.#needles, text);
+      const found = maskText(this.#sought.needles, text);
       count += found.count;
       return this.masks && !isFraming(headers, index) ? found.text : text;
     });
@@ -81,7 +82,8 @@ export class Tripwire {
 
   /** The bytes of a whole body as they go on, decoded before. */
   async bytes(bytes: Buffer): Promise<Buffer> {
-    const stream = new MaskingStream(this.#needles);
+    if (this.#sought.areMissingFrom(bytes)) return bytes;
+    const stream = new MaskingStream(this.#sought.needles);
     const out: Buffer[] = [];
     for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
       // Others have their turn in between.
@@ -97,7 +99,10 @@ export class Tripwire {
   /** A body as it comes; one that is coded only when nothing is masked. */
   stream({ headers, body }: Pick<DestinationAnswer, 'headers' | 'body'>): DestinationBody {
     const coding = contentCoding(headers);
-    if (coding === 'identity') return this.masks ? this.#masked(body) : this.#searched(body);
+    if (coding === 'identity') {
+      if (body.whole !== undefined && this.#sought.areMissingFrom(body.whole)) return body;
+      return this.masks ? this.#masked(body) : this.#searched(body);
+    }
     if (this.masks) throw new Error('a coded answer cannot be masked on its way');
     if (coding !== 'other') return this.#decodedBeside(body, coding);
     this.#report.unwatched('coding');
@@ -106,7 +111,7 @@ export class Tripwire {
 
   /** Every byte is looked at before it goes on; masked ones keep their place. */
   #masked(body: DestinationBody): DestinationBody {
-    const stream = new MaskingStream(this.#needles);
+    const stream = new MaskingStream(this.#sought.needles);
     return through(body, {
       piece: (chunk) => stream.push(chunk),
       end: () => {
@@ -118,7 +123,7 @@ export class Tripwire {
   }
 
   #searched(body: DestinationBody): DestinationBody {
-    const search = new LeakSearch(this.#needles);
+    const search = new LeakSearch(this.#sought.needles);
     return through(body, {
       piece: (chunk) => {
         search.look(chunk);
@@ -133,7 +138,7 @@ export class Tripwire {
 
   /** The bytes go on as they are; what they decode to is looked at beside, within limits. */
   #decodedBeside(body: DestinationBody, coding: KnownCoding): DestinationBody {
-    const search = new LeakSearch(this.#needles);
+    const search = new LeakSearch(this.#sought.needles);
     const decoder = DECODERS[coding]();
     let decoded = 0;
     let isCut = false;

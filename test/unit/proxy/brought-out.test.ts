@@ -8,7 +8,7 @@ import {
 import { maskText } from '../../../data-plane/proxy/tripwire.ts';
 
 const masked = (broughtOut: BroughtOut, text: string): string =>
-  maskText(broughtOut.needles(), Buffer.from(text).toString('latin1')).text;
+  maskText(broughtOut.sought().needles, Buffer.from(text).toString('latin1')).text;
 
 describe('what was brought out for a request', () => {
   it('is every text and number inside, but no short one', () => {
