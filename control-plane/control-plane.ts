@@ -2,6 +2,7 @@
 import type { DataKeys } from '../shared/crypto/data-keys.ts';
 import type { Installation } from '../shared/crypto/installation.ts';
 import type { AddressRange } from '../shared/egress/ip-address.ts';
+import type { NotDone } from '../shared/idempotency/run-once.ts';
 import type { HttpMetrics } from '../shared/observability/http-metrics.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import type { ChangeDestinations } from './apply-change.ts';
@@ -16,6 +17,8 @@ export interface ControlPlane extends ChangeDestinations {
   egressAllow: readonly AddressRange[];
   log: Logger;
   http: HttpMetrics;
+  /** Counts requests whose idempotency key was in use. */
+  countNotDone(why: NotDone): void;
   /** Once true, answers end their connections. */
   isDraining(): boolean;
 }

@@ -11,6 +11,7 @@ import type { KeyEncryption } from '../shared/crypto/local-key.ts';
 import type { AddressRange } from '../shared/egress/ip-address.ts';
 import { guardListener, LISTENER_OPTIONS } from '../shared/http/listener.ts';
 import { createHttpMetrics } from '../shared/observability/http-metrics.ts';
+import { createIdempotencyCounter } from '../shared/observability/idempotency-metrics.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import { createMetrics } from '../shared/observability/metrics.ts';
 import { isDatabaseUnavailable } from '../shared/postgres/database-error.ts';
@@ -65,6 +66,7 @@ export function createControlPlane(settings: ControlPlaneSettings, log: Logger):
     // Starts a sandbox host when there is code to check, and ends it when there was none for a while.
     const scripts = createScriptChecker({ strict: settings.sandboxStrict });
     closers.push(() => scripts.close());
+    const idempotent = createIdempotencyCounter(metrics);
     const app = createApp({
       pool,
       installation,
@@ -74,6 +76,7 @@ export function createControlPlane(settings: ControlPlaneSettings, log: Logger):
       publisher: createChangePublisher({ db: pool, redis, log }),
       log,
       http: createHttpMetrics(metrics, 'control'),
+      countNotDone: (outcome) => idempotent.inc({ outcome }),
       isDraining: () => draining,
     });
     const server = createServer(LISTENER_OPTIONS);

@@ -1,5 +1,5 @@
 /**
- * Measures every request and logs every write, by route template: no path with an id in it, no query,
+ * Measures every request and logs what became of every write, by route template: no path with an id in it, no query,
  * no header reaches a label or a line.
  */
 import type { Next } from 'koa';
@@ -14,7 +14,7 @@ export function observeRequests({ log, http }: { log: Logger; http: HttpMetrics 
     const start = performance.now();
     await next();
     const elapsedMs = performance.now() - start;
-    const { caller, operation, traceId } = ctx.state;
+    const { caller, operation, traceId, replayed = false } = ctx.state;
     const { method, status } = ctx;
     const route = operation?.path ?? 'unmatched';
     http.observe({ route, method, status }, elapsedMs);
@@ -24,7 +24,12 @@ export function observeRequests({ log, http }: { log: Logger; http: HttpMetrics 
     const duration_ms = Math.round(elapsedMs);
     log.info(
       { method, route, status, tenant_id, application_id, trace_id: traceId, duration_ms },
-      'management write',
+      messageOf(status, replayed),
     );
   };
+}
+
+function messageOf(status: number, replayed: boolean): string {
+  if (status >= 400) return 'management write refused';
+  return replayed ? 'management write answered again' : 'management write';
 }

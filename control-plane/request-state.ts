@@ -9,6 +9,8 @@ export interface RequestState {
   operation?: Operation;
   /** Set once the key is known. */
   caller?: Caller;
+  /** Whether it was answered as an earlier one with its idempotency key, and had no effect. */
+  replayed?: boolean;
 }
 
 export type RequestContext = ParameterizedContext<RequestState>;

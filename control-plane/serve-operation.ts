@@ -11,7 +11,7 @@ import type { DataKeys } from '../shared/crypto/data-keys.ts';
 import { ApiError } from '../shared/errors.ts';
 import { parseQuery, type QueryParams } from '../shared/http/query.ts';
 import type { KeptAnswer } from '../shared/idempotency/kept-answer.ts';
-import { runOnce } from '../shared/idempotency/run-once.ts';
+import { type NotDone, runOnce } from '../shared/idempotency/run-once.ts';
 import type { Queryable } from '../shared/postgres/pool.ts';
 import { auditDenial } from './audit-change.ts';
 import { type AuthenticatedKey, authenticate, type Caller } from './authenticate.ts';
@@ -39,6 +39,7 @@ interface Authority {
   pool: Queryable;
   dataKeys: DataKeys;
   installation: { readonly pepper: KeyObject };
+  countNotDone(why: NotDone): void;
 }
 
 /** Serves `operation` by `carry` at its method and path. */
@@ -63,7 +64,11 @@ export function addOperation<O extends Operation>(
     };
     const claim = caller?.claim;
     const look = async () => claim && findKeptAnswer(claim, authority);
-    writeAnswer(ctx, claim === undefined ? await run() : await runOnce({ look, run }));
+    const notDone = (why: NotDone): void => {
+      authority.countNotDone(why);
+      ctx.state.replayed = why === 'replayed';
+    };
+    writeAnswer(ctx, claim === undefined ? await run() : await runOnce({ look, run, notDone }));
   });
 }
 

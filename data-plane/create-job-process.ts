@@ -64,7 +64,8 @@ export function createJobProcess(settings: JobProcessSettings, log: Logger): Pla
         ...{ pool, log, signal, metrics: createJobMetrics(metrics) },
         ...{ works: createJobWorks(open, metrics), directUrl: settings.directUrl },
       });
-      const sweeps = runSweeps({ pool, metrics, log, signal });
+      const onExpired = (count: number) => open.services.countTransactions('expired', count);
+      const sweeps = runSweeps({ pool, metrics, log, signal, onExpired });
       const months = settings.auditMonths;
       const audit = keepAudit({ pool, installation, months, log, signal });
       closers.push(

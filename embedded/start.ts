@@ -22,16 +22,21 @@ export async function start(source: NodeJS.ProcessEnv): Promise<number> {
   // Also after an error that nobody caught: no Postgres may go on without its owner.
   process.once('exit', () => killAll(parts));
   let code = 0;
+  let log: Logger | undefined;
   try {
     const environment = readEnvironment(source);
-    const log = createLogger('sallyport', environment.logLevel);
+    log = createLogger('sallyport', environment.logLevel);
     endOnCrash(log);
     code = await runUntil(signalled, environment, source, parts, log);
   } catch (error) {
     process.stderr.write(`Sallyport did not start: ${failureLine(error)}\n`);
     code = 1;
   }
-  return (await stopAll(parts)) ? code : 1;
+  const stoppingAt = performance.now();
+  if (!(await stopAll(parts))) return 1;
+  const duration_ms = Math.round(performance.now() - stoppingAt);
+  if (code === 0) log?.info({ duration_ms }, 'stopped');
+  return code;
 }
 
 async function runUntil(

@@ -1,6 +1,6 @@
 /** The rows of the audit trail that a tenant's administrators ask for, the newest first. */
 import { LOG_TOTAL_MAX } from '../../shared/api/logs.ts';
-import type { AuditOperation, EntityType } from '../../shared/audit/audit-entry.ts';
+import type { AuditOperation, EntityType, Via } from '../../shared/audit/audit-entry.ts';
 import { type Pool, type Queryable, withFittingPlans } from '../../shared/postgres/pool.ts';
 import type { LogPlace } from './log-cursor.ts';
 
@@ -21,6 +21,8 @@ export interface LogRow {
   entity_type: EntityType;
   entity_id: string | null;
   operation: AuditOperation;
+  via_type: Via['type'] | null;
+  via_id: string | null;
   denied: boolean;
   created_at: Date;
   /** `created_at`, exactly. */
@@ -33,8 +35,8 @@ export interface LogWindow {
   readonly from: number | LogPlace;
 }
 
-const COLUMNS = `id, tenant_id, actor_id, actor_type, entity_type, entity_id, operation, denied,
-  created_at, (extract(epoch FROM created_at) * 1000000)::int8::text AS micros`;
+const COLUMNS = `id, tenant_id, actor_id, actor_type, entity_type, entity_id, operation, via_type,
+  via_id, denied, created_at, (extract(epoch FROM created_at) * 1000000)::int8::text AS micros`;
 
 class Conditions {
   readonly values: unknown[] = [];

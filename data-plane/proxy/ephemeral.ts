@@ -17,10 +17,7 @@ export function ephemeralProxy(
   { ephemeral, egressAllow }: Pick<ProxyServices, 'ephemeral' | 'egressAllow'>,
 ): CachedProxy | undefined {
   if (!ephemeral || url === undefined) {
-    const detail = ephemeral
-      ? 'The BT-PROXY-KEY or the BT-PROXY-URL header is missing'
-      : 'The BT-PROXY-KEY header is missing';
-    throw new ApiError('bad_request', detail);
+    throw new ApiError('bad_request', missingDetail(url, ephemeral));
   }
   if (application === undefined) return undefined;
   const [problem] = destinationProblems(url, egressAllow);
@@ -35,4 +32,11 @@ export function ephemeralProxy(
     ...{ request_transform: null, response_transform: null, application_id: null },
     ...{ configuration_sealed: null, leak_tripwire: 'report' },
   };
+}
+
+function missingDetail(url: string | undefined, ephemeral: boolean): string {
+  if (ephemeral) return 'The BT-PROXY-KEY or the BT-PROXY-URL header is missing';
+  const missing = 'The BT-PROXY-KEY header is missing';
+  if (url === undefined) return missing;
+  return `${missing}; BT-PROXY-URL is not served here without SALLYPORT_EPHEMERAL_PROXY`;
 }

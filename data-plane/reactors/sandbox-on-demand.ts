@@ -4,6 +4,7 @@
  */
 import type { Logger } from '../../shared/observability/logger.ts';
 import type { ReactionMetrics } from '../../shared/observability/reaction-metrics.ts';
+import { findIsolation } from '../../shared/sandbox/host-command.ts';
 import type { ScriptRun } from '../../shared/sandbox/protocol.ts';
 import { type Sandbox, type SandboxSettings, startSandbox } from './sandbox.ts';
 
@@ -14,14 +15,18 @@ const NO_ROOM: ScriptRun = { result: { kind: 'busy', scope: 'machine' }, console
 
 export type SandboxOnDemand = Pick<Sandbox, 'run' | 'reuse' | 'status' | 'close'>;
 
-/** `undefined` when there shall be none. */
+/** `undefined` when there shall be none, or none can be as it shall be; the log says so. */
 export function sandboxOnDemand(
   settings: SandboxSettings,
   metrics: ReactionMetrics,
   log: Logger,
   idle_ms = IDLE_MS_DEFAULT,
 ): SandboxOnDemand | undefined {
-  if (settings.sandboxHosts === 0) return undefined;
+  const hindrance = hindranceOf(settings);
+  if (hindrance !== undefined) {
+    log.warn(`no asynchronous reactors and callbacks are run here: ${hindrance}`);
+    return undefined;
+  }
   let sandbox: Sandbox | undefined;
   let idle: NodeJS.Timeout | undefined;
   let runs = 0;
@@ -67,4 +72,10 @@ export function sandboxOnDemand(
     status: () => sandbox?.status(),
     close,
   };
+}
+
+function hindranceOf({ sandboxHosts, sandboxStrict }: SandboxSettings): string | undefined {
+  if (sandboxHosts === 0) return 'SANDBOX_HOSTS is 0';
+  if (!sandboxStrict || findIsolation().network === 'none') return undefined;
+  return 'SALLYPORT_SANDBOX_STRICT is set, and this system cannot cut hosts off from the network';
 }

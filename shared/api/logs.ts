@@ -18,6 +18,13 @@ const Log = Type.Object(
     entity_id: Type.Optional(Type.String()),
     operation: Type.String({ description: 'create, read, update, delete, use or regenerate' }),
     message: Type.String(),
+    via_type: Type.Optional(
+      Type.String({
+        description:
+          'reactor or proxy: through which a token was used, or whose code asked for it. An addition to the API',
+      }),
+    ),
+    via_id: Type.Optional(Uuid),
     created_at: Timestamp,
   },
   { title: 'Log' },

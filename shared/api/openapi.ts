@@ -1,8 +1,9 @@
 /**
- * The OpenAPI 3.1 document, generated from the operations: never edited, so never out of date.
+ * The OpenAPI 3.1 document, generated from the operations and `/proxy`: never edited, so never out of date.
  * Schemas with a title become components; all others are written where they are used.
  */
 import type { TObject, TSchema } from 'typebox';
+import { ProxyError, proxyPaths } from './openapi-proxy.ts';
 import { type Operation, takesIdempotencyKey } from './operation.ts';
 import { Problem } from './problem.ts';
 
@@ -33,6 +34,7 @@ export function openApiDocument(operations: readonly Operation[], version: strin
     const method = operation.method.toLowerCase();
     paths[operation.path] = { ...paths[operation.path], [method]: describe(operation, components) };
   }
+  Object.assign(paths, proxyPaths(printSchema(ProxyError, components), API_KEY));
   return {
     openapi: '3.1.0',
     info: { title: 'Sallyport', version, description: 'Tokenization vault and gateway' },

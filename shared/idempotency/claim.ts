@@ -50,8 +50,12 @@ export function idempotencyScope(searchKey: KeyObject, parts: ScopeParts): Buffe
 }
 
 /** The 409 of a request whose twin is under way. */
-export function inProgress(): ApiError {
-  return new ApiError('conflict', 'A request with this idempotency key is in progress', {
-    headers: { 'retry-after': '1' },
-  });
+export class InProgressError extends ApiError {
+  constructor() {
+    super('conflict', 'A request with this idempotency key is in progress', {
+      headers: { 'retry-after': '1' },
+    });
+  }
 }
+
+export const inProgress = (): ApiError => new InProgressError();

@@ -5,13 +5,8 @@
 import { writeSync } from 'node:fs';
 import { type Logger as PinoLogger, pino } from 'pino';
 
-export type Logger = Pick<
-  PinoLogger,
-  'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'isLevelEnabled'
->;
-
 /** Every field a log line may carry. `err` is reduced by `describeError`. */
-const ALLOWED_FIELDS = new Set([
+const FIELDS = [
   'trace_id',
   'tenant_id',
   'application_id',
@@ -29,11 +24,31 @@ const ALLOWED_FIELDS = new Set([
   'count',
   'migration',
   'resource',
+  // Of closed sets: how something ended, where it was found, why it was not done.
+  'outcome',
+  'place',
+  'reason',
+  // Ids of ours: of an asynchronous reaction, of a proxy.
+  'request_id',
+  'proxy_id',
   // Of audit checkpoints: a number and a hash that say nothing of the rows.
   'number',
   'digest',
   'err',
-]);
+] as const;
+const ALLOWED_FIELDS: ReadonlySet<string> = new Set(FIELDS);
+
+/** What a caller may pass: a field that is not on the list would be lost without a word. */
+type Fields = { readonly [Field in (typeof FIELDS)[number]]?: unknown };
+
+interface Write {
+  (message: string): void;
+  (fields: Fields, message: string): void;
+}
+
+export type Logger = Pick<PinoLogger, 'isLevelEnabled'> & {
+  readonly [Level in 'debug' | 'info' | 'warn' | 'error' | 'fatal']: Write;
+};
 
 interface LoggedError {
   type: string;

@@ -1,5 +1,6 @@
 /** What the data plane counts besides requests. Labels are from closed sets. */
 import { Counter, Histogram } from 'prom-client';
+import { createIdempotencyCounter, type IdempotencyCounter } from './idempotency-metrics.ts';
 import type { Metrics } from './metrics.ts';
 
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -8,6 +9,10 @@ export interface TokenMetrics {
   operations: Counter<'operation'>;
   /** Rows of batched statements, `statement` is read, insert or stage. */
   batchRows: Histogram<'statement'>;
+  /** Requests whose idempotency key was in use. */
+  idempotent: IdempotencyCounter;
+  /** `committed`, `rolled_back`; `expired` once the job process has swept them. */
+  transactions: Counter<'outcome'>;
   /** Statements that asked for configuration versions alone. */
   gateReads: Counter;
   /** Entries brought to another configuration version, by outcome. */
@@ -33,6 +38,13 @@ export function createTokenMetrics({ registry }: Pick<Metrics, 'registry'>): Tok
       help: 'Rows of batched statements',
       labelNames: ['statement'],
       buckets: BATCH_BUCKETS,
+      registers,
+    }),
+    idempotent: createIdempotencyCounter({ registry }),
+    transactions: new Counter({
+      name: 'sallyport_transactions_total',
+      help: 'Transactions of the API that have ended, by how',
+      labelNames: ['outcome'],
       registers,
     }),
     gateReads: new Counter({

@@ -11,13 +11,13 @@ const BATCHES_IN_FLIGHT_MAX = 2;
 
 interface Waiting<Item, Result> {
   item: Item;
-  resolve(result: Result): void;
+  resolve(result: Result | PromiseLike<Result>): void;
   reject(error: unknown): void;
 }
 
 export interface BatcherOptions<Item, Result> {
-  /** Runs one statement; one result per item, in the order of the items. */
-  run(items: Item[]): Promise<Result[]>;
+  /** Runs one statement; one result per item, in the order of the items, or the promise of one. */
+  run(items: Item[]): Promise<(Result | PromiseLike<Result>)[]>;
   /** Two items with the same identity never share a statement. */
   identity?(item: Item): string;
   /** Nor do two with the same one of these. */

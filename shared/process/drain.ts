@@ -27,6 +27,7 @@ export function drainOnSignals({ log, stop }: DrainOptions): Drain {
   let draining = false;
 
   async function drain(signal: string): Promise<void> {
+    const startedAt = performance.now();
     log.info({ signal }, 'draining');
     const deadline = setTimeout(() => {
       log.warn({}, 'still busy after the time to drain; ending');
@@ -34,6 +35,7 @@ export function drainOnSignals({ log, stop }: DrainOptions): Drain {
     }, DRAIN_MS_MAX);
     try {
       await stop();
+      log.info({ duration_ms: Math.round(performance.now() - startedAt) }, 'stopped');
     } catch (error) {
       log.error({ err: error }, 'draining failed');
     }

@@ -9,6 +9,7 @@ import { ExpressionError } from '../expressions/expression-error.ts';
 import { FINGERPRINT_OUTPUT_MAX } from '../expressions/limits.ts';
 import { evaluateMask } from '../expressions/mask.ts';
 import { Meter } from '../expressions/meter.ts';
+import { isObject } from '../expressions/values.ts';
 import { stringifyJson } from '../json-text.ts';
 import { dataTerm } from './fingerprint.ts';
 import type { TokenDraft } from './token-draft.ts';
@@ -24,8 +25,18 @@ export function expressionErrorsAt<T>(path: string, work: () => T): T {
 }
 
 /** The evaluated mask; `undefined` when nothing is left of it. */
-export function evaluateTokenMask({ mask, data }: Pick<TokenDraft, 'mask' | 'data'>): unknown {
-  return evaluateMask(mask, { data });
+export function evaluateTokenMask({
+  type,
+  mask,
+  data,
+}: Pick<TokenDraft, 'type' | 'mask' | 'data'>): unknown {
+  const masked = evaluateMask(mask, { data });
+  return type === 'card' && isObject(masked) ? withoutNulls(masked) : masked;
+}
+
+/** A card may have no expiry: its mask shows it as its data do, not as null (facts 5.7). */
+function withoutNulls(members: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 
 /** The text that the fingerprint is made of: it may be as large as the data. */

@@ -23,12 +23,14 @@ export interface TokenRow {
   cvc_due_at_ms: number | null;
 }
 
-/** The row's columns of table alias `t`. */
-export const TOKEN_COLUMNS = `
+/** The row's columns of table alias `t`, with what stands for its sealed payload. */
+export const tokenColumns = (sealed: string): string => `
   t.id, t.type, t.container, t.metadata::text AS metadata, t.search_indexes::text AS search_indexes,
-  t.fingerprint, t.fingerprint_expression, t.sealed, ${milliseconds('t.expires_at')} AS expires_at_ms,
+  t.fingerprint, t.fingerprint_expression, ${sealed} AS sealed, ${milliseconds('t.expires_at')} AS expires_at_ms,
   t.created_by, ${milliseconds('t.created_at')} AS created_at_ms,
   t.modified_by, ${milliseconds('t.modified_at')} AS modified_at_ms`;
+
+export const TOKEN_COLUMNS = tokenColumns('t.sealed');
 
 /** The columns of a live cvc in table alias `c`. */
 export const CVC_COLUMNS = `
@@ -43,7 +45,7 @@ export type TokenValues = [
   search_indexes: string,
   fingerprint: string | null,
   fingerprint_expression: string | null,
-  sealed: Buffer,
+  sealed: Buffer | null,
   expires_at_ms: number | null,
   created_by: string,
   created_at_ms: number,
@@ -53,9 +55,12 @@ export type TokenValues = [
   cvc_due_at_ms: number | null,
 ];
 
-export function tokenOfValues(values: TokenValues): TokenRow | undefined {
+/** `null`: a token whose payload was left out. */
+export function tokenOfValues(values: TokenValues): TokenRow | null | undefined {
   const id = values[0];
   if (id === null) return undefined;
+  const sealed = values[7];
+  if (sealed === null) return null;
   return {
     id,
     type: values[1],
@@ -64,7 +69,7 @@ export function tokenOfValues(values: TokenValues): TokenRow | undefined {
     search_indexes: values[4],
     fingerprint: values[5],
     fingerprint_expression: values[6],
-    sealed: values[7],
+    sealed,
     expires_at_ms: values[8],
     created_by: values[9],
     created_at_ms: values[10],

@@ -145,7 +145,16 @@ describe('README.md', function () {
   it('takes a card out of a form, and puts it into a request', async () => {
     const [receive] = blocksBelow('Charge a card that nobody sees');
     await startStub((receive?.text ?? '').trim().replace('4999', '4998'));
-    await walk('Let a form post a card through');
+    const answers = await walk('Let a form post a card through');
+    const orders = answers.find(({ name }) => name === 'Orders');
+    const refused = await fetch(reader.fill('http://localhost:3000/proxy'), {
+      method: 'POST',
+      headers: { 'bt-proxy-key': String(orders?.key) },
+      body: new URLSearchParams({ number: '1', item: '7' }),
+    });
+    expect(refused.status).to.equal(400);
+    const { proxy_error } = (await refused.json()) as { proxy_error: JsonObject };
+    expect(proxy_error.errors).to.deep.equal({ error: ['number: no card number'] });
     expect(quoted(/`(item=7&card=<token id>)`/)).not.to.equal('');
     await printedIn(/^undefined ({"number": "4242424242424242", "amount": 1250})\n/m);
   });

@@ -149,6 +149,8 @@ describe('attacks on proxies', () => {
     const { status, body } = await send('GET /proxy', lines);
     expect([status, origin.connections()]).to.deep.equal([400, 0]);
     expect(body).to.not.contain(String(origin.port));
+    expect(body).to.contain('BT-PROXY-URL is not served here without SALLYPORT_EPHEMERAL_PROXY');
+    expect((await send('GET /proxy', lines.slice(0, 1))).body).to.not.contain('BT-PROXY-URL');
   });
 
   it('tells of a destination that is not there no more than that', async () => {

@@ -1,9 +1,11 @@
 /** The sandbox of the job process: there while there is something to run, and not otherwise. */
 import { expect } from 'chai';
+import type { SandboxSettings } from '../../data-plane/reactors/sandbox.ts';
 import { sandboxOnDemand } from '../../data-plane/reactors/sandbox-on-demand.ts';
 import { createLogger } from '../../shared/observability/logger.ts';
 import { createMetrics } from '../../shared/observability/metrics.ts';
 import { createReactionMetrics } from '../../shared/observability/reaction-metrics.ts';
+import { findIsolation } from '../../shared/sandbox/host-command.ts';
 
 const IDLE_MS = 300;
 const REQUEST = {
@@ -11,11 +13,19 @@ const REQUEST = {
   source: 'module.exports = async () => ({ raw: 42 });',
 };
 
-function open(sandboxHosts: number | undefined) {
+function open(sandboxHosts: number) {
+  return openTold({ sandboxHosts }).sandbox;
+}
+
+/** And what it warns of. */
+function openTold(own: Pick<SandboxSettings, 'sandboxHosts'> & Partial<SandboxSettings>) {
   const pool = { totalCount: 0, idleCount: 0, waitingCount: 0 };
   const metrics = createReactionMetrics(createMetrics({ version: 'test' }, pool), () => 0);
-  const settings = { sandboxHosts, sandboxReuse: 'invocation', sandboxStrict: false } as const;
-  return sandboxOnDemand(settings, metrics, createLogger('test', 'silent'), IDLE_MS);
+  const settings = { sandboxReuse: 'invocation', sandboxStrict: false, ...own } as const;
+  const warnings: unknown[] = [];
+  const warn = (...line: unknown[]): unknown => warnings.push(line.at(-1));
+  const log = { ...createLogger('test', 'silent'), warn };
+  return { sandbox: sandboxOnDemand(settings, metrics, log, IDLE_MS), warnings };
 }
 
 describe('a sandbox on demand', function () {
@@ -60,7 +70,18 @@ describe('a sandbox on demand', function () {
     await sandbox?.close();
   });
 
-  it('is none where there shall be no hosts', () => {
-    expect(open(0)).to.equal(undefined);
+  it('is none where there shall be no hosts, and says so', () => {
+    const { sandbox, warnings } = openTold({ sandboxHosts: 0 });
+    expect(sandbox).to.equal(undefined);
+    expect(warnings).to.have.lengthOf(1);
+    expect(warnings[0]).to.match(/no asynchronous reactors .* SANDBOX_HOSTS/);
+  });
+
+  it('is none where hosts must be cut off and cannot be, and says so', () => {
+    const { sandbox, warnings } = openTold({ sandboxHosts: 1, sandboxStrict: true });
+    const isCutOff = findIsolation().network === 'none';
+    expect(sandbox !== undefined).to.equal(isCutOff);
+    expect(warnings).to.have.lengthOf(isCutOff ? 0 : 1);
+    for (const warning of warnings) expect(warning).to.contain('SALLYPORT_SANDBOX_STRICT');
   });
 });

@@ -70,6 +70,17 @@ describe('/logs', () => {
     });
   });
 
+  it('tells through what a token was used, or who asked for it', async () => {
+    const tenant = await control.addTenant('Via');
+    const via_id = randomUUID();
+    const used = { operation: 'use', via_type: 'proxy', via_id } as const;
+    const entries = [entryOf({ tenant_id: tenant.id }), entryOf({ tenant_id: tenant.id, ...used })];
+    for (const entry of entries) await insertAudit(control.pool, [entry]);
+    const [through, directly] = (await list('', tenant)).body.data;
+    expect(through).to.include({ message: 'Token used', via_type: 'proxy', via_id });
+    expect(directly).to.not.have.any.keys('via_type', 'via_id');
+  });
+
   it('tells nothing of a change that failed, and of a key that nobody has', async () => {
     const tenant = await control.addTenant('Failures');
     expect((await manage('POST /applications', { name: 'A' }, tenant)).status).to.equal(400);

@@ -68,7 +68,7 @@ describe('the process of the control plane', () => {
     return { process, baseUrl: `http://localhost:${port}` };
   }
 
-  it('logs one line per write: route and ids, no body, no query, no key', async () => {
+  it('logs one line per write, and what became of it: route and ids, no body, no query, no key', async () => {
     const { process, baseUrl } = await ready();
     const { managementKey: key, id: tenantId } = server.tenant;
     const json = { name: 'Name-in-body', type: 'private', permissions: ['token:read'] };
@@ -79,6 +79,11 @@ describe('the process of the control plane', () => {
     await call(baseUrl, `GET /applications/${made.body.id}`, { key });
     await call(baseUrl, `DELETE /applications/${made.body.id}`, { key });
     await call(baseUrl, 'POST /applications', { key: 'key_wrong', json });
+    await call(baseUrl, 'POST /applications', { key, json: {} });
+    const headers = { 'bt-idempotency-key': 'a' };
+    for (let times = 0; times < 2; times += 1) {
+      await call(baseUrl, 'POST /applications', { key, json, headers });
+    }
     process.kill('SIGTERM');
     await once(process, 'exit');
 
@@ -86,10 +91,16 @@ describe('the process of the control plane', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>)
-      .filter(({ msg }) => msg === 'management write');
-    expect(writes.map(({ method, route, status }) => `${method} ${route} ${status}`)).to.deep.equal(
-      ['POST /applications 201', 'DELETE /applications/{id} 204'],
-    );
+      .filter(({ msg }) => String(msg).startsWith('management write'));
+    expect(
+      writes.map(({ msg, method, route, status }) => `${msg}: ${method} ${route} ${status}`),
+    ).to.deep.equal([
+      'management write: POST /applications 201',
+      'management write: DELETE /applications/{id} 204',
+      'management write refused: POST /applications 400',
+      'management write: POST /applications 201',
+      'management write answered again: POST /applications 201',
+    ]);
     for (const line of writes) {
       expect(line).to.have.all.keys(
         ...['level', 'time', 'process', 'pid', 'msg', 'method', 'route', 'status'],
@@ -168,6 +179,9 @@ describe('the process of the control plane', () => {
     expect(response?.statusCode).to.equal(201);
     expect(response?.headers.connection).to.equal('close');
     expect(await once(process, 'exit')).to.deep.equal([0, null]);
+    const last = JSON.parse(output.trim().split('\n').at(-1) ?? '') as Record<string, unknown>;
+    expect(last).to.include({ level: 'info', process: 'control-plane', msg: 'stopped' });
+    expect(last.duration_ms).to.be.a('number');
   });
 
   it('exits at once on a second SIGTERM', async () => {

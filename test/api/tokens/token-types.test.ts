@@ -134,6 +134,16 @@ describe('POST /tokens: what each type accepts', () => {
       const data = { number: NUMBER, expiration_month: null, expiration_year: null, cvc: null };
       expect(await stored('card', data)).to.deep.equal({ number: NUMBER });
     });
+    it('show no expiry that they do not have, masked or in clear', async () => {
+      const made = await tokens.created({ type: 'card', data: { number: NUMBER } });
+      expect(made.data).to.deep.equal({ number: 'XXXXXXXXXXXX4242' });
+      expect(made.mask).to.have.all.keys('number', 'expiration_month', 'expiration_year');
+      const masked = await vault.clientWith({ permissions: ['token:read'] });
+      expect((await masked.read(made.id)).body.data).to.deep.equal(made.data);
+      expect((await tokens.read(made.id)).body.data).to.deep.equal({ number: NUMBER });
+      const patched = await tokens.patch(made.id, { data: { expiration_month: 7 } });
+      expect(patched.body.data).to.deep.equal({ ...(made.data as object), expiration_month: 7 });
+    });
     it('drop members that cards do not have', async () => {
       const data = { number: NUMBER, holder: 'Ann', constructor: 1, CVC: '123', pin: '0000' };
       expect(await stored('card', data)).to.deep.equal({ number: NUMBER });

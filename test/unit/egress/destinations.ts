@@ -113,7 +113,7 @@ export function startEgress(
   const logged: TestEgress['logged'] = [];
   const egress = createEgress({
     allow: allowList(allow),
-    log: { warn: (fields: { err: unknown; count: unknown }) => logged.push(fields) },
+    log: { warn: (...line: unknown[]) => logged.push(line[0] as (typeof logged)[number]) },
     resolveName: async (name) => {
       resolved.push(name);
       return [...(answers[(resolved.length - 1) % answers.length] ?? [])];

@@ -1,6 +1,7 @@
 /** Who has an idempotency key may change between looking and running, as often as there are twins. */
 import { expect } from 'chai';
 import { ApiError } from '../../../shared/errors.ts';
+import { inProgress } from '../../../shared/idempotency/claim.ts';
 import { AnsweredMeanwhileError } from '../../../shared/idempotency/record-store.ts';
 import { type Once, runOnce } from '../../../shared/idempotency/run-once.ts';
 
@@ -46,6 +47,21 @@ describe('what is to be done once', () => {
     const error = await runOnce(once).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(ApiError).with.property('status', 409);
     expect(once.ran()).to.equal(3);
+  });
+  it('tells why it was not done, once', async () => {
+    const told = async (looks: Step[], runs: Step[]): Promise<string[]> => {
+      const why: string[] = [];
+      const notDone = (reason: string): unknown => why.push(reason);
+      await runOnce({ ...scripted(looks, runs), notDone }).catch(() => undefined);
+      return why;
+    };
+    expect(await told(['kept'], [])).to.deep.equal(['replayed']);
+    expect(await told([undefined, 'twin'], [answered()])).to.deep.equal(['replayed']);
+    expect(await told([], [inProgress()])).to.deep.equal(['in_progress']);
+    expect(await told([inProgress()], [])).to.deep.equal(['in_progress']);
+    expect(await told([], Array.from({ length: 9 }, answered))).to.deep.equal(['in_progress']);
+    expect(await told([], ['made'])).to.deep.equal([]);
+    expect(await told([], [refused])).to.deep.equal([]);
   });
   it('is done no second time when it was refused or failed', async () => {
     for (const error of [refused, new Error('fault')]) {
