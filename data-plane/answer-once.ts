@@ -28,7 +28,8 @@ export async function answerOnce(
   await claimKey(exchange, application, operation, services);
   if (exchange.idempotency === undefined) return run();
   const look = () => keptAnswer(exchange, application, operation, services);
-  return runOnce({ look, run, looksFirst: entry.looksFirst });
+  const { countNotDone: notDone } = services;
+  return runOnce({ look, run, looksFirst: entry.looksFirst, notDone });
 }
 
 /** Throws 400 for what is no key. */
@@ -70,11 +71,21 @@ async function keptAnswer(
     await deleteDeadRecord(services.pool, claim);
     return undefined;
   }
+  if (record.is_over) throw answerOver();
   if (record.sealed === null) throw inProgress();
   if (permission !== 'any_key' && permission !== 'no_key') requireHeld(application, permission);
-  const kept = await openAnswer(services.dataKeys, claim, record.sealed, record.effect_at_ms);
+  const { sealed, effect_at_ms, due_at_ms } = record;
+  const kept = await openAnswer(services.dataKeys, claim, sealed, effect_at_ms, due_at_ms);
   await requireStill(kept, application, services);
   return answerOf(kept);
+}
+
+/** The 409 of a request that was carried out, when what it was answered must not be kept any more. */
+function answerOver(): ApiError {
+  const detail =
+    'A request with this idempotency key was carried out; its answer is not kept any more, since a ' +
+    'cvc was opened for it';
+  return new ApiError('conflict', detail);
 }
 
 async function requireStill(

@@ -4,6 +4,7 @@ import type { Logger } from '../shared/observability/logger.ts';
 import type { Metrics } from '../shared/observability/metrics.ts';
 import type { Pool } from '../shared/postgres/pool.ts';
 import { type DueRows, deleteDue } from '../shared/sweeps/delete-due.ts';
+import { type ErasableTable, eraseDue } from '../shared/sweeps/erase-due.ts';
 import { keepSweeping, type Sweep } from '../shared/sweeps/keep-sweeping.ts';
 import { DELTAS_MAX, foldCounts } from '../shared/tokens/fold-counts.ts';
 import { sweepExpiredTokens } from '../shared/tokens/sweep-tokens.ts';
@@ -14,6 +15,8 @@ export interface SweepOptions {
   readonly metrics: Pick<Metrics, 'registry'>;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Told how many transactions nobody has ended in time. */
+  readonly onExpired: (count: number) => void;
 }
 
 const SECOND = 1_000;
@@ -59,8 +62,11 @@ const DUE_ROWS: readonly (DueRows & { every_ms: number })[] = [
   },
 ];
 
+/** Answers that are not kept for as long as their rows are. */
+const ERASED: readonly ErasableTable[] = ['idempotency_records', 'reactor_results'];
+
 /** All sweeps of the job process. */
-export function sweepsOf(pool: Pool): Sweep[] {
+export function sweepsOf(pool: Pool, onExpired?: SweepOptions['onExpired']): Sweep[] {
   return [
     {
       subject: 'expired_tokens',
@@ -70,12 +76,16 @@ export function sweepsOf(pool: Pool): Sweep[] {
     {
       subject: 'ended_transactions',
       every_ms: SECOND,
-      run: (limit) => sweepTransactions(pool, limit),
+      run: (limit) => sweepTransactions(pool, limit, onExpired),
     },
     {
       ...{ subject: 'count_deltas', every_ms: SECOND, batch_rows: DELTAS_MAX },
       run: (limit) => foldCounts(pool, limit),
     },
+    ...ERASED.map((table) => ({
+      ...{ subject: `due_${table}`, every_ms: 5 * SECOND },
+      run: (limit: number) => eraseDue(pool, table, limit),
+    })),
     ...DUE_ROWS.map(({ every_ms, ...due }) => ({
       ...{ subject: due.table, every_ms },
       run: (limit: number) => deleteDue(pool, due, limit),
@@ -84,7 +94,8 @@ export function sweepsOf(pool: Pool): Sweep[] {
 }
 
 /** Settles after the batch at hand once `signal` aborts. */
-export function runSweeps({ pool, metrics, log, signal }: SweepOptions): Promise<void> {
+export function runSweeps(options: SweepOptions): Promise<void> {
+  const { pool, metrics, log, signal, onExpired } = options;
   const rows = new Counter({
     name: 'sallyport_swept_rows_total',
     help: 'Rows removed or folded because their time had come',
@@ -92,5 +103,5 @@ export function runSweeps({ pool, metrics, log, signal }: SweepOptions): Promise
     registers: [metrics.registry],
   });
   const onRows = (subject: string, count: number): void => rows.inc({ subject }, count);
-  return keepSweeping({ sweeps: sweepsOf(pool), onRows, log, signal });
+  return keepSweeping({ sweeps: sweepsOf(pool, onExpired), onRows, log, signal });
 }

@@ -4,6 +4,7 @@ import type { DatabaseClock } from '../shared/clock.ts';
 import type { DataKeys } from '../shared/crypto/data-keys.ts';
 import type { AddressRange } from '../shared/egress/ip-address.ts';
 import { createRecordReader, type RecordReader } from '../shared/idempotency/record-store.ts';
+import type { NotDone } from '../shared/idempotency/run-once.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import type { ProxyMetrics } from '../shared/observability/proxy-metrics.ts';
 import type { ReactionMetrics } from '../shared/observability/reaction-metrics.ts';
@@ -18,6 +19,7 @@ import {
   type TransactionOpener,
 } from '../shared/transactions/open-transactions.ts';
 import { createStagingWriter, type StagingWriter } from '../shared/transactions/stage-creates.ts';
+import type { Ending } from '../shared/transactions/transaction-store.ts';
 import type { ApplicationCache } from './config-cache/application-cache.ts';
 import type { ProxyCache } from './config-cache/proxy-cache.ts';
 import type { ReactorCache } from './config-cache/reactor-cache.ts';
@@ -37,6 +39,8 @@ export type TokenOperation =
   | 'detokenize'
   | 'update'
   | 'delete';
+
+export type TransactionOutcome = Ending | 'expired';
 
 export interface Services {
   readonly pool: Pool;
@@ -61,6 +65,10 @@ export interface Services {
   readonly log: Logger;
   /** Counts finished token operations. */
   countTokens(operation: TokenOperation, count: number): void;
+  /** Counts requests whose idempotency key was in use. */
+  countNotDone(why: NotDone): void;
+  /** Counts transactions that have ended. */
+  countTransactions(outcome: TransactionOutcome, count: number): void;
   /** Counts generic tokens that hold what looks like a card verification code. */
   countHeldCvc(): void;
 }
@@ -74,7 +82,7 @@ export interface ReactionServices {
   readonly scriptCalls: ScriptCalls;
   /** Where reactions wait that are to be run later. */
   readonly queue: ReactionQueue;
-  readonly queueRoom: Pick<QueueRoom, 'require'>;
+  readonly queueRoom: Pick<QueueRoom, 'require' | 'requireForResult'>;
   /** SALLYPORT_EGRESS_ALLOW: what a callback may go to besides public hosts. */
   readonly egressAllow: readonly AddressRange[];
   readonly metrics: Pick<ReactionMetrics, 'reactions' | 'duration' | 'inFlight'>;
@@ -119,6 +127,8 @@ export function createServices(foundations: Foundations, metrics: TokenMetrics):
     records: createRecordReader(pool),
     gate: createVersionGate(pool, () => metrics.gateReads.inc()),
     countTokens: (operation, count) => metrics.operations.inc({ operation }, count),
+    countNotDone: (outcome) => metrics.idempotent.inc({ outcome }),
+    countTransactions: (outcome, count) => metrics.transactions.inc({ outcome }, count),
     countHeldCvc: () => metrics.heldCvcs.inc(),
   };
 }

@@ -5,7 +5,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../../shared/errors.ts';
-import { PROBLEM_MEDIA_TYPE } from '../../shared/http/media-type.ts';
 import { type ClaimedJob, enqueueJob } from '../../shared/jobs/job-store.ts';
 import type { JobLease } from '../../shared/jobs/run-jobs.ts';
 import {
@@ -18,6 +17,8 @@ import type { ReactingServices } from '../services.ts';
 import type { Tokenized } from '../tokenize-body.ts';
 import type { CallerRight } from './caller-right.ts';
 import { type QueuedReaction, sealJob } from './job-content.ts';
+import type { OpenedCvcs } from './opened-cvcs.ts';
+import { problemAnswer } from './problem-answer.ts';
 import { insertResult, type ResultName, sealResult } from './result-store.ts';
 
 /** How often a database that is away is asked again to keep what a run came to. */
@@ -32,6 +33,7 @@ export class AsyncResult {
   readonly #lease: JobLease;
   readonly #services: ReactingServices;
   #right: CallerRight | undefined;
+  #cvcs: OpenedCvcs | undefined;
 
   constructor(
     { tenant_id, id }: ClaimedJob,
@@ -46,9 +48,10 @@ export class AsyncResult {
     this.#services = services;
   }
 
-  /** The code is about to run on what this right has opened. */
-  startedBy(right: CallerRight): void {
+  /** The code is about to run on what this right has opened, and on these cvcs. */
+  startedBy(right: CallerRight, cvcs: OpenedCvcs): void {
     this.#right = right;
+    this.#cvcs = cvcs;
   }
 
   /** Ends a run whose job is over for this process. */
@@ -88,7 +91,11 @@ export class AsyncResult {
     const { log } = this.#services;
     const { id, tenant_id } = this.#name;
     if (!(known instanceof ApiError)) {
-      log.error({ err: known, tenant_id, request_id: id }, 'an asynchronous reaction failed');
+      const { trace_id } = this.#queued;
+      log.error(
+        { err: known, trace_id, tenant_id, request_id: id },
+        'an asynchronous reaction failed',
+      );
     }
     const problem =
       known instanceof ApiError
@@ -97,11 +104,7 @@ export class AsyncResult {
             'internal',
             'An unexpected error occurred; the trace id finds it in the log',
           );
-    return {
-      status: problem.status,
-      headers: ['content-type', PROBLEM_MEDIA_TYPE],
-      body: JSON.stringify(problem.toProblem()),
-    };
+    return problemAnswer(problem);
   }
 
   /** A run cannot be repeated, so what it came to is not given up for an outage while the job is ours. */
@@ -122,7 +125,8 @@ export class AsyncResult {
     const name = this.#name;
     const keys = await dataKeys.forTenant(name.tenant_id);
     const result = { answer, used: this.#right?.used ?? [] };
-    await insertResult(client, name, sealResult(keys, name, result));
+    const due_at_ms = this.#cvcs?.due_at_ms ?? null;
+    await insertResult(client, name, sealResult(keys, name, result, due_at_ms), due_at_ms);
     const { callback_url, application_id, key_hash, trace_id } = this.#queued;
     if (callback_url === null) return;
     const job = { tenant_id: name.tenant_id, id: randomUUID(), kind: 'callback' } as const;

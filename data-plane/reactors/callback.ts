@@ -77,7 +77,7 @@ async function runCallback(
 
   async function end(outcome: 'delivered' | 'refused' | 'given_up' | 'expired'): Promise<void> {
     metrics.deliveries.inc({ outcome });
-    const named = { tenant_id, request_id, attempt: job.attempt, outcome };
+    const named = { trace_id, tenant_id, request_id, attempt: job.attempt, outcome };
     if (outcome !== 'delivered') log.warn(named, 'a callback was not delivered');
     await lease.inTransaction(async () => undefined);
   }

@@ -12,6 +12,7 @@ import type { Answer, Exchange } from '../exchange.ts';
 import type { Services } from '../services.ts';
 import type { Transact } from '../tokenize-body.ts';
 import { USE } from '../used-containers.ts';
+import type { OpenedCvcs } from './opened-cvcs.ts';
 import type { Reaction } from './reaction.ts';
 
 /** How long a database that is away is waited for; the lease lasts longer. */
@@ -21,10 +22,15 @@ const OUTAGE_RETRY_MS = 250;
 /** How tokens are made together with the answer that names them; `answerOf` is given their JSON. */
 export type MakeWithAnswer = (answerOf: (tokens: string) => Answer) => Transact;
 
+/** Of a reaction, what is to be known when its answer is kept. */
+export interface ReactionToKeep extends Pick<Reaction, 'reactor' | 'right'> {
+  readonly cvcs: Pick<OpenedCvcs, 'due_at_ms'>;
+}
+
 /** Runs `react` once for the exchange's key, if it has one, and keeps its answer if it is a success. */
 export async function keepReaction(
   exchange: Exchange,
-  { reactor, right }: Pick<Reaction, 'reactor' | 'right'>,
+  { reactor, right, cvcs }: ReactionToKeep,
   { pool, log }: Services,
   react: (makeWithAnswer?: MakeWithAnswer) => Promise<Answer>,
 ): Promise<Answer> {
@@ -40,7 +46,8 @@ export async function keepReaction(
       ...{ permission: USE, container, transform },
     }));
     const rights = [...used, ...shown];
-    return lease.keep({ ...answer, rights, reactor_id: reactor.reactor_id }, client);
+    const { reactor_id } = reactor;
+    return lease.keep({ ...answer, rights, reactor_id }, cvcs.due_at_ms, client);
   };
   let isKept = false;
   // Tokens without their answer would be made again by the client's own retry.

@@ -1,6 +1,7 @@
 /**
- * How many asynchronous reactions of a tenant may wait: they are stored, and a flood of one tenant must
- * not fill the disk of all. Looked at now and then, not counted for each call, so somewhat more may wait.
+ * How much of asynchronous reactions a tenant may have stored: calls and callbacks that wait, and results.
+ * A flood of one tenant must not fill the disk of all. Looked at now and then, not counted for each call,
+ * so somewhat more may be stored.
  */
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../../shared/errors.ts';
@@ -9,9 +10,17 @@ import type { Queryable } from '../../shared/postgres/pool.ts';
 export interface QueueLimits {
   readonly jobs_max: number;
   readonly bytes_max: number;
+  readonly results_max: number;
+  readonly result_bytes_max: number;
 }
 
-const LIMITS: QueueLimits = { jobs_max: 100_000, bytes_max: 1024 * 1024 * 1024 };
+const GIB = 1024 * 1024 * 1024;
+const LIMITS: QueueLimits = {
+  ...{ jobs_max: 100_000, bytes_max: GIB },
+  ...{ results_max: 1_000_000, result_bytes_max: 4 * GIB },
+};
+/** Results that are looked at; where there are more, they stand for the others. */
+const RESULTS_SAMPLED = 1_000;
 /** Tenants remembered; others are looked at anew. */
 const TENANTS_MAX = 10_000;
 /** Between two looks; a second more for each ten thousand that have to be counted. */
@@ -19,8 +28,16 @@ const LOOK_EVERY_MS = 1_000;
 const COUNTED_PER_MS = 10;
 const RETRY_AFTER_S = '10';
 
+/** Why nothing more is accepted. */
+type Fullness = 'waiting' | 'results';
+
+const DETAILS: Record<Fullness, string> = {
+  waiting: 'Too many reactions or callbacks of the tenant wait already',
+  results: 'Too many results of the tenant are kept already; each is kept for a day',
+};
+
 interface Seen {
-  readonly isFull: boolean;
+  readonly full: Fullness | undefined;
   /** On the monotonic clock. */
   readonly lookAt: number;
 }
@@ -36,15 +53,21 @@ export class QueueRoom {
     this.#limits = limits;
   }
 
-  /** Throws 429 when enough of the tenant's reactions wait already. */
+  /** Throws 429 when enough of the tenant's is stored already. */
   async require(tenantId: string): Promise<void> {
+    refuse((await this.#recent(tenantId)).full);
+  }
+
+  /** The same for a reaction that has waited: there must be room for what it comes to. */
+  async requireForResult(tenantId: string): Promise<void> {
+    const { full } = await this.#recent(tenantId);
+    if (full === 'results') refuse(full);
+  }
+
+  #recent(tenantId: string): Seen | Promise<Seen> {
     const seen = this.#seen.get(tenantId);
     const isRecent = seen !== undefined && seen.lookAt > performance.now();
-    const { isFull } = isRecent ? seen : await this.#look(tenantId);
-    if (!isFull) return;
-    throw new ApiError('too_many_requests', 'Too many reactions of the tenant wait already', {
-      headers: { 'retry-after': RETRY_AFTER_S },
-    });
+    return isRecent ? seen : this.#look(tenantId);
   }
 
   /** One look at a time; those who come meanwhile wait for it. */
@@ -58,21 +81,67 @@ export class QueueRoom {
   }
 
   async #count(tenantId: string): Promise<Seen> {
-    const { jobs_max, bytes_max } = this.#limits;
-    const { rows } = await this.#db.query<{ jobs: number; bytes: number }>({
-      name: 'waiting-reactions',
-      text: `
-        SELECT count(*)::float8 AS jobs, coalesce(sum(octet_length(sealed)), 0)::float8 AS bytes
-        FROM (
-          SELECT sealed FROM jobs
-          WHERE kind = 'react' AND tenant_id = $1 AND finished_at IS NULL LIMIT $2::int8
-        ) j`,
-      values: [tenantId, jobs_max],
-    });
-    const { jobs = 0, bytes = 0 } = rows[0] ?? {};
-    const lookAt = performance.now() + LOOK_EVERY_MS + jobs / COUNTED_PER_MS;
-    const seen = { isFull: jobs >= jobs_max || bytes >= bytes_max, lookAt };
+    const { jobs_max, bytes_max, results_max, result_bytes_max } = this.#limits;
+    const [waiting, results] = await Promise.all([
+      countWaiting(this.#db, tenantId, jobs_max),
+      estimateResults(this.#db, tenantId),
+    ]);
+    const lookAt = performance.now() + LOOK_EVERY_MS + waiting.rows / COUNTED_PER_MS;
+    let full: Fullness | undefined;
+    if (results.rows >= results_max || results.bytes >= result_bytes_max) full = 'results';
+    else if (waiting.rows >= jobs_max || waiting.bytes >= bytes_max) full = 'waiting';
+    const seen = { full, lookAt };
     this.#seen.set(tenantId, seen);
     return seen;
   }
+}
+
+function refuse(full: Fullness | undefined): void {
+  if (full === undefined) return;
+  throw new ApiError('too_many_requests', DETAILS[full], {
+    headers: { 'retry-after': RETRY_AFTER_S },
+  });
+}
+
+interface Stored {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+async function countWaiting(db: Queryable, tenantId: string, rows_max: number): Promise<Stored> {
+  const { rows } = await db.query<Stored>({
+    name: 'waiting-reactions',
+    text: `
+      SELECT count(*)::float8 AS rows, coalesce(sum(octet_length(sealed)), 0)::float8 AS bytes
+      FROM (
+        SELECT sealed FROM jobs
+        WHERE kind IN ('react', 'callback') AND tenant_id = $1 AND finished_at IS NULL
+        LIMIT $2::int8
+      ) j`,
+    values: [tenantId, rows_max],
+  });
+  return rows[0] ?? { rows: 0, bytes: 0 };
+}
+
+/**
+ * There may be a million, which nobody counts each second. Their ids are random: the first ones in their
+ * order are a fair sample, and as far as those reach into all possible ids, so large is their share.
+ */
+async function estimateResults(db: Queryable, tenantId: string): Promise<Stored> {
+  const { rows } = await db.query<Stored & { last: string | null }>({
+    name: 'kept-results',
+    text: `
+      SELECT count(*)::float8 AS rows, coalesce(sum(octet_length(sealed)), 0)::float8 AS bytes,
+        max(id::text COLLATE "C") AS last
+      FROM (
+        SELECT id, sealed FROM reactor_results WHERE tenant_id = $1
+        ORDER BY id LIMIT ${RESULTS_SAMPLED}
+      ) r`,
+    values: [tenantId],
+  });
+  const [sample] = rows;
+  if (sample === undefined || sample.last === null) return { rows: 0, bytes: 0 };
+  if (sample.rows < RESULTS_SAMPLED) return sample;
+  const share = (Number.parseInt(sample.last.slice(0, 8), 16) + 1) / 2 ** 32;
+  return { rows: sample.rows / share, bytes: sample.bytes / share };
 }

@@ -1,12 +1,16 @@
 /**
  * Results of asynchronous reactions in Postgres: at most one per request, sealed, and never answered
- * after a day, whether or not somebody has swept by then.
+ * after a day, nor after a cvc is due that was opened for them, whether or not somebody has swept by then.
  */
 import type { DataKeys, TenantKeys } from '../../shared/crypto/data-keys.ts';
 import { seal, sealLabel } from '../../shared/crypto/envelope.ts';
+import { ApiError } from '../../shared/errors.ts';
+import { milliseconds } from '../../shared/postgres/milliseconds.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
+import { IS_OVER } from '../../shared/sweeps/erase-due.ts';
 import type { Answer } from '../exchange.ts';
 import type { UsedTransforms } from '../used-containers.ts';
+import { problemAnswer } from './problem-answer.ts';
 
 export const RESULT_HOURS = 24;
 
@@ -25,18 +29,29 @@ export interface StoredResult {
   readonly used: UsedTransforms;
 }
 
-const label = ({ tenant_id, id, reactor_id, application_id }: ResultName): Buffer =>
-  sealLabel('reactor-result', tenant_id, id, reactor_id, application_id);
+/** With the moment it is due, if it is: who moves that opens nothing. */
+function label(name: ResultName, due_at_ms: number | null): Buffer {
+  const { tenant_id, id, reactor_id, application_id } = name;
+  const due = due_at_ms === null ? [] : [String(due_at_ms)];
+  return sealLabel('reactor-result', tenant_id, id, reactor_id, application_id, ...due);
+}
+
+/** In the place of a result that is due. */
+function overAnswer(): Answer {
+  const detail = 'The result is not kept any more, since a cvc was opened for it';
+  return problemAnswer(new ApiError('conflict', detail));
+}
 
 /** The head as one line of JSON, then the body as it is: it may be large, and is not parsed. */
 export function sealResult(
   { current }: TenantKeys,
   name: ResultName,
   { answer: { status, headers, body }, used }: StoredResult,
+  due_at_ms: number | null,
 ): Buffer {
   const head = JSON.stringify({ status, headers, used });
   const text = body === undefined ? head : `${head}\n${body}`;
-  return seal(current, Buffer.from(text), label(name));
+  return seal(current, Buffer.from(text), label(name, due_at_ms));
 }
 
 /** In the transaction that ends the job of the run, which makes it the only one. */
@@ -44,37 +59,44 @@ export async function insertResult(
   client: Queryable,
   { tenant_id, id, reactor_id, application_id }: ResultName,
   sealed: Buffer,
+  due_at_ms: number | null,
 ): Promise<void> {
   await client.query({
     name: 'insert-reactor-result',
     text: `
-      INSERT INTO reactor_results (tenant_id, id, reactor_id, application_id, sealed)
-      VALUES ($1, $2, $3, $4, $5)`,
-    values: [tenant_id, id, reactor_id, application_id, sealed],
+      INSERT INTO reactor_results (tenant_id, id, reactor_id, application_id, sealed, due_at)
+      VALUES ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000))`,
+    values: [tenant_id, id, reactor_id, application_id, sealed, due_at_ms],
   });
 }
 
 export interface FoundResult extends ResultName, StoredResult {}
 
-/** `undefined` when there is none, not yet or not any more. */
+/**
+ * `undefined` when there is none, not yet or not any more. One that was due before its day is over is an
+ * error that says so.
+ */
 export async function findResult(
   db: Queryable,
   dataKeys: DataKeys,
   tenantId: string,
   id: string,
 ): Promise<FoundResult | undefined> {
-  const { rows } = await db.query<ResultName & { sealed: Buffer }>({
+  type Row = ResultName & { sealed: Buffer | null; due_at_ms: number | null };
+  const { rows } = await db.query<Row>({
     name: 'find-reactor-result',
     text: `
-      SELECT tenant_id, id, reactor_id, application_id, sealed FROM reactor_results
+      SELECT tenant_id, id, reactor_id, application_id, ${milliseconds('due_at')} AS due_at_ms,
+        CASE WHEN NOT ${IS_OVER} THEN sealed END AS sealed FROM reactor_results
       WHERE tenant_id = $1 AND id = $2
         AND created_at > clock_now() - make_interval(hours => ${RESULT_HOURS})`,
     values: [tenantId, id],
   });
   const row = rows[0];
   if (row === undefined) return undefined;
-  const { sealed, ...name } = row;
-  const text = (await dataKeys.open(tenantId, sealed, label(name))).toString('utf8');
+  const { sealed, due_at_ms, ...name } = row;
+  if (sealed === null) return { ...name, answer: overAnswer(), used: [] };
+  const text = (await dataKeys.open(tenantId, sealed, label(name, due_at_ms))).toString('utf8');
   const end = text.indexOf('\n');
   const head = JSON.parse(end < 0 ? text : text.slice(0, end)) as Head;
   const body = end < 0 ? {} : { body: text.slice(end + 1) };

@@ -18,6 +18,7 @@ import { findReactor } from './find-reactor.ts';
 import { debugText, outcomeOf, returnedAnswer } from './finished-answer.ts';
 import { type JobContents, openJob } from './job-content.ts';
 import { JobExchange } from './job-exchange.ts';
+import { OpenedCvcs } from './opened-cvcs.ts';
 import { configurationText, type FinishedReaction, runReaction } from './reaction.ts';
 import { readArguments } from './read-arguments.ts';
 import { requiringCvcs } from './requiring-cvcs.ts';
@@ -67,7 +68,7 @@ class AsyncReaction {
     // Nobody knows how far it came, and what it did outside cannot be undone: it has ended.
     const { started, attempt } = this.#job;
     const isOver = started || attempt > ATTEMPTS_MAX;
-    if (isOver) return this.#result.store(runtimeError('interrupted', undefined));
+    if (isOver) return this.#endInterrupted();
     const exchange = new JobExchange(this.#job.tenant_id, this.#queued);
     const route = (_: Exchange, application: CachedApplication) =>
       this.#react(exchange, application);
@@ -79,11 +80,23 @@ class AsyncReaction {
     }
   }
 
+  async #endInterrupted(): Promise<void> {
+    await this.#result.store(runtimeError('interrupted', undefined));
+    const { reactions, log } = this.#services;
+    reactions.metrics.reactions.inc({ outcome: 'interrupted' });
+    const { tenant_id, id: request_id, attempt } = this.#job;
+    const { trace_id } = this.#queued;
+    const named = { trace_id, tenant_id, request_id, attempt };
+    log.warn(named, 'an asynchronous reaction was interrupted; it is not run again');
+  }
+
   /** As `POST /reactors/{id}/react` answers it. */
   async #react(exchange: Exchange, application: CachedApplication): Promise<Answer> {
-    const services = this.#services;
+    const cvcs = new OpenedCvcs();
+    const services = cvcs.watch(this.#services);
     const { reactor_id, args, timeout_ms, cvc_token_ids } = this.#queued;
     requireHeld(application, USE);
+    await services.reactions.queueRoom.requireForResult(this.#job.tenant_id);
     const now = await findReactor(reactor_id, application, services);
     const { code, code_version, request_parameters } = this.#queued;
     const reactor = { ...now, code, code_version, request_parameters };
@@ -96,7 +109,7 @@ class AsyncReaction {
     );
     // Committed before the code starts: from here on the job is only ever ended.
     if (!(await this.#lease.begin())) return this.#result.notOurs();
-    this.#result.startedBy(right);
+    this.#result.startedBy(right, cvcs);
     const origin = { head: exchange.head, callingRun: undefined, deadline_ms: timeout_ms };
     const reaction = { reactor, right, ...input };
     const finished = await runReaction(reaction, origin, services, react);

@@ -13,6 +13,7 @@ import { CallerRight } from '../reactors/caller-right.ts';
 import { findReactor, requireReactions } from '../reactors/find-reactor.ts';
 import { debugText, outcomeOf, returnedAnswer } from '../reactors/finished-answer.ts';
 import { keepReaction, type MakeWithAnswer } from '../reactors/keep-reaction.ts';
+import { OpenedCvcs } from '../reactors/opened-cvcs.ts';
 import {
   configurationText,
   type FinishedReaction,
@@ -48,11 +49,13 @@ export async function react(
   const right = new CallerRight(exchange, application, reactor, services);
   const context = { exchange, application, reactor, right };
   const configuration = await configurationText(reactor, services);
-  const input = await readArguments(body.args, configuration, context, services);
+  const cvcs = new OpenedCvcs();
+  const watched = cvcs.watch(services);
+  const input = await readArguments(body.args, configuration, context, watched);
   // Confirmed just now: whatever changes from here on, the code runs once.
-  const reaction = { reactor, right, ...input };
+  const reaction = { reactor, right, cvcs, ...input };
   return keepReaction(exchange, reaction, services, async (makeWithAnswer) => {
-    const finished = await runReaction(reaction, exchange, services, react);
+    const finished = await runReaction(reaction, exchange, watched, react);
     return answer(finished, reaction, services, makeWithAnswer);
   });
 }

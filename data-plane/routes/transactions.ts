@@ -81,6 +81,7 @@ export async function commitTransaction(
     await insertAudit(client, entries);
     return { answer: { status: 200 }, tokens };
   });
+  services.countTransactions('committed', 1);
   countCommitted(tokens, services);
   return answer;
 }
@@ -95,6 +96,7 @@ export async function rollbackTransaction(
     await clearStaged(client, transaction);
     return { answer: { status: 200 } };
   });
+  services.countTransactions('rolled_back', 1);
   return answer;
 }
 
@@ -114,21 +116,31 @@ async function end(
   return transaction;
 }
 
-/** What each kind of change needs, in the container it is made in, and in the one it leaves. */
-const RIGHTS: Record<StagedKind['operation'], Record<'here' | 'before', Permission>> = {
-  create: { here: 'token:create', before: 'token:create' },
-  update: { here: 'token:update', before: 'token:update' },
-  delete: { here: 'token:delete', before: 'token:delete' },
-  replace: { here: 'token:create', before: 'token:delete' },
+/** What each kind of change needs of what is live, where that is now. */
+const BEFORE: Record<Exclude<StagedKind['operation'], 'create'>, Permission> = {
+  update: 'token:update',
+  delete: 'token:delete',
+  replace: 'token:delete',
 };
 
-function requireRights(
-  application: CachedApplication,
-  { operation, container, previous_container }: StagedKind,
-): void {
-  const { here, before } = RIGHTS[operation];
-  requireTransform(application, here, container);
-  if (previous_container !== null) requireTransform(application, before, previous_container);
+/** The same rights as the writes needed, where each was made. */
+function requireRights(application: CachedApplication, kind: StagedKind): void {
+  const { operation, container, previous_container, created_container } = kind;
+  const require = (permission: Permission, place: string) =>
+    requireTransform(application, permission, place);
+  if (operation !== 'create' && previous_container !== null) {
+    require(BEFORE[operation], previous_container);
+  }
+  if (operation === 'update' || operation === 'delete') {
+    require(BEFORE[operation], container);
+    return;
+  }
+  const created = created_container ?? container;
+  require('token:create', created);
+  if (created === container) return;
+  // A patch has moved it, which needs no right to create where it is now.
+  require('token:update', created);
+  require('token:update', container);
 }
 
 function countCommitted(tokens: readonly CommittedToken[], { countTokens }: Services): void {

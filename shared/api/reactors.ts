@@ -263,6 +263,6 @@ export const getReactorResult = defineOperation({
   responses: {
     200: ReactResponse,
     ...refusals,
-    ...{ 404: Problem, 422: Problem, 429: Problem, 500: Problem, 503: Problem },
+    ...{ 404: Problem, 409: Problem, 422: Problem, 429: Problem, 500: Problem, 503: Problem },
   },
 });

@@ -31,8 +31,11 @@ export interface KeptAnswer {
 
 const LENGTH_BYTES = 4;
 
-const label = ({ tenant_id, scope }: IdempotencyClaim): Buffer =>
-  sealLabel('idempotency', tenant_id, scope.toString('base64url'));
+/** With the moment it is due, if it is due before its day is over: who moves that opens nothing. */
+function label({ tenant_id, scope }: IdempotencyClaim, due_at_ms: number | null): Buffer {
+  const due = due_at_ms === null ? [] : [String(due_at_ms)];
+  return sealLabel('idempotency', tenant_id, scope.toString('base64url'), ...due);
+}
 
 /** Without names: there is one for every create. */
 type Head = [
@@ -44,7 +47,11 @@ type Head = [
   effect_at_index: number | null,
 ];
 
-export function sealAnswer(claim: IdempotencyClaim, answer: KeptAnswer): Buffer {
+export function sealAnswer(
+  claim: IdempotencyClaim,
+  answer: KeptAnswer,
+  due_at_ms: number | null = null,
+): Buffer {
   const { status, headers = null, body, rights = [] } = answer;
   const head: Head = [
     status,
@@ -59,17 +66,18 @@ export function sealAnswer(claim: IdempotencyClaim, answer: KeptAnswer): Buffer 
   const packed = Buffer.allocUnsafe(LENGTH_BYTES + Buffer.byteLength(text));
   packed.writeUInt32BE(Buffer.byteLength(headText), 0);
   packed.write(text, LENGTH_BYTES);
-  return seal(claim.keys.current, packed, label(claim));
+  return seal(claim.keys.current, packed, label(claim, due_at_ms));
 }
 
-/** The answer, byte for byte; `effect_at_ms` is the moment its row names. */
+/** The answer, byte for byte; `effect_at_ms` and `due_at_ms` are the moments its row names. */
 export async function openAnswer(
   dataKeys: Pick<DataKeys, 'open'>,
   claim: IdempotencyClaim,
   sealed: Buffer,
   effect_at_ms: number | null,
+  due_at_ms: number | null = null,
 ): Promise<KeptAnswer> {
-  const packed = await dataKeys.open(claim.tenant_id, sealed, label(claim));
+  const packed = await dataKeys.open(claim.tenant_id, sealed, label(claim, due_at_ms));
   const headEnd = LENGTH_BYTES + packed.readUInt32BE(0);
   const head = JSON.parse(packed.toString('utf8', LENGTH_BYTES, headEnd)) as Head;
   const [status, hasBody, headers, rights, reactor_id, effect_at_index] = head;

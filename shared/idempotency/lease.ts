@@ -15,10 +15,10 @@ const RENEW_EVERY_MS = 5_000;
 
 export interface Lease {
   /**
-   * Ends it with an answer, when the caller's transaction commits if it is one's `client`. False when
-   * it was lost: nothing is kept then.
+   * Ends it with an answer, when the caller's transaction commits if it is one's `client`. It is shown
+   * until `due_at_ms`, or for a day. False when the lease was lost: nothing is kept then.
    */
-  keep(answer: KeptAnswer, client?: Queryable): Promise<boolean>;
+  keep(answer: KeptAnswer, due_at_ms: number | null, client?: Queryable): Promise<boolean>;
   /** Ends it with nothing. */
   release(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export async function takeLease(
       VALUES ($1, $2, gen_random_uuid(), clock_now() + ${LEASE})
       ON CONFLICT (tenant_id, scope) DO UPDATE SET lease_id = excluded.lease_id,
         leased_until = excluded.leased_until, created_at = excluded.created_at,
-        sealed = NULL, effect_at = NULL
+        sealed = NULL, effect_at = NULL, due_at = NULL
       WHERE ${DEAD_RECORD}
       RETURNING lease_id`,
     values: [tenant_id, scope],
@@ -49,10 +49,10 @@ export async function takeLease(
     renewLease(db, held).catch((error: unknown) => log.warn({ err: error }, 'lease not renewed'));
   }, RENEW_EVERY_MS);
   return {
-    keep(answer, client = db) {
+    keep(answer, due_at_ms, client = db) {
       // Within a transaction nobody else can take it over until that has ended.
       clearInterval(renewing);
-      return keepAnswer(client, held, sealAnswer(claim, answer));
+      return keepAnswer(client, held, sealAnswer(claim, answer, due_at_ms), due_at_ms);
     },
     async release() {
       clearInterval(renewing);
@@ -80,13 +80,15 @@ async function keepAnswer(
   db: Queryable,
   held: readonly unknown[],
   sealed: Buffer,
+  due_at_ms: number | null,
 ): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'keep-answer-of-lease',
     text: `UPDATE idempotency_records
-           SET sealed = $4, created_at = clock_now(), lease_id = NULL, leased_until = NULL
+           SET sealed = $4, due_at = to_timestamp($5::float8 / 1000), created_at = clock_now(),
+             lease_id = NULL, leased_until = NULL
            WHERE tenant_id = $1 AND scope = $2 AND lease_id = $3`,
-    values: [...held, sealed],
+    values: [...held, sealed, due_at_ms],
   });
   return rowCount === 1;
 }

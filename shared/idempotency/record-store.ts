@@ -8,6 +8,7 @@ import { type Batcher, createBatcher } from '../postgres/batcher.ts';
 import { isDatabaseUnavailable, retryRead } from '../postgres/database-error.ts';
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
+import { IS_OVER } from '../sweeps/erase-due.ts';
 import { type IdempotencyClaim, inProgress } from './claim.ts';
 import { type KeptAnswer, sealAnswer } from './kept-answer.ts';
 
@@ -26,6 +27,10 @@ export interface FoundRecord {
   readonly sealed: Buffer | null;
   readonly is_too_large: boolean;
   readonly effect_at_ms: number | null;
+  /** From when on the answer is not shown, if that is before its day is over. */
+  readonly due_at_ms: number | null;
+  /** It was carried out, and its answer is due. */
+  readonly is_over: boolean;
   /** Does not count any more. */
   readonly dead: boolean;
 }
@@ -109,7 +114,8 @@ export const READ_RECORDS = {
     LEFT JOIN LATERAL (
       SELECT true AS found, CASE WHEN octet_length(sealed) <= $3 THEN sealed END AS sealed,
         coalesce(octet_length(sealed) > $3, false) AS is_too_large,
-        ${milliseconds('effect_at')} AS effect_at_ms, ${DEAD_RECORD} AS dead
+        ${milliseconds('effect_at')} AS effect_at_ms, ${milliseconds('due_at')} AS due_at_ms,
+        ${IS_OVER} AS is_over, ${DEAD_RECORD} AS dead
       FROM idempotency_records i WHERE i.tenant_id = q.tenant_id AND i.scope = q.scope LIMIT 1
     ) r ON true`,
 };

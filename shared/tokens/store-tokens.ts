@@ -82,31 +82,11 @@ function insertsInTurn(
     return next;
   };
   const batch = createBatcher<TokenInsert, InsertResult>({
-    run: (inserts) => inTurn(() => insertOrdered(client, inserts, place)),
+    run: (inserts) => inTurn(() => place.insert(client, inserts)),
     identity: (insert) => insert.token.id,
   });
   return {
     insert: (insert) => batch.submit(insert),
     freeId: (id) => inTurn(() => place.freeId(client, tenantId, id)),
   };
-}
-
-/** In the order of the ids: two transactions that want the same ids wait, but not for each other. */
-async function insertOrdered(
-  client: Queryable,
-  inserts: TokenInsert[],
-  place: TokenPlace,
-): Promise<InsertResult[]> {
-  const places = inserts.map((_, place) => place);
-  const idAt = (place: number): string => inserts[place]?.token.id ?? '';
-  places.sort((a, b) => (idAt(a) < idAt(b) ? -1 : 1));
-  const ordered = places.flatMap((place) => inserts[place] ?? []);
-  const results = await place.insert(client, ordered);
-  const answered = new Array<InsertResult>(inserts.length);
-  places.forEach((place, index) => {
-    const result = results[index];
-    if (result === undefined) throw new Error('an insert without its result');
-    answered[place] = result;
-  });
-  return answered;
 }

@@ -1,7 +1,8 @@
 /**
  * Stages new tokens in open transactions, concurrent creates in one statement, as token-writer.ts
  * stores them: for each row the configuration version, the transaction and the id are judged and the
- * row written in one snapshot. Ids that somebody chose are held, so that nobody else takes them.
+ * row written in one snapshot. Their ids are held, so that nobody else takes them, nor waits for a commit
+ * to find them taken: an assigned id is known to whoever was answered it.
  */
 import { type Batcher, createBatcher } from '../postgres/batcher.ts';
 import { isDatabaseUnavailable, isRowError } from '../postgres/database-error.ts';
@@ -66,7 +67,7 @@ const TRANSACTIONS = `
  * up by key for each row: `EXISTS` could be planned as a walk.
  */
 const GATE = `
-  SELECT i.n, t.config_version, i.chosen AND l.transaction_id IS NULL AS to_lock, CASE
+  SELECT i.n, t.config_version, l.transaction_id IS NULL AS to_lock, CASE
     WHEN t.id IS NULL OR t.config_version <> i.config_version THEN 'stale'
     WHEN h.created_by IS NULL OR h.created_by <> i.created_by THEN 'unknown'
     WHEN h.is_open IS NOT TRUE THEN 'ended'
@@ -96,6 +97,7 @@ const GATE = `
 const OVER_DELETED = [
   ...['type', 'container', 'metadata', 'search_indexes', 'fingerprint', 'fingerprint_expression'],
   ...['sealed', 'terms', 'expires_at', 'created_by', 'created_at', 'modified_by', 'modified_at'],
+  'created_container',
 ]
   .map((column) => `${column} = excluded.${column}`)
   .join(', ');
@@ -123,11 +125,11 @@ export const STAGE_CREATES = {
     staged AS (
       INSERT INTO staged_tokens AS s (tenant_id, transaction_id, id, operation, type, container,
         metadata, search_indexes, fingerprint, fingerprint_expression, sealed, terms, expires_at,
-        created_by, created_at)
+        created_by, created_at, created_container)
       SELECT i.tenant_id, i.transaction_id, i.id, 'create', i.type, i.container, i.metadata::json,
         i.search_indexes::json, i.fingerprint, i.fingerprint_expression, i.sealed,
         i.terms::bytea[], to_timestamp(i.expires_at_ms / 1000), i.created_by,
-        date_trunc('milliseconds', clock_now())
+        date_trunc('milliseconds', clock_now()), i.container
       FROM allowed i
       ON CONFLICT (tenant_id, transaction_id, id)
         DO UPDATE SET operation = 'replace', ${OVER_DELETED} WHERE s.operation = 'delete'

@@ -181,7 +181,8 @@ export async function stageDeletion(
       FROM tokens WHERE tenant_id = $1 AND id = $3
       ON CONFLICT (tenant_id, transaction_id, id) DO UPDATE SET operation = 'delete',
         type = excluded.type, container = excluded.container, metadata = NULL, fingerprint = NULL,
-        search_indexes = '[]', sealed = '', terms = '{}', expires_at = NULL`,
+        search_indexes = '[]', sealed = '', terms = '{}', expires_at = NULL,
+        created_container = NULL`,
     values: [tenant_id, id, tokenId],
   });
 }

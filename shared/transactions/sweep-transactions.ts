@@ -9,9 +9,26 @@ const BATCH_TRANSACTIONS = 100;
 
 const STAGED_TABLES = ['staged_tokens', 'staged_cvcs', 'token_locks'] as const;
 
-/** One batch; returns how many rows it has marked or removed. Finished ones stay known for a day. */
-export async function sweepTransactions(pool: Pool, limit: number): Promise<number> {
-  return (await expireDue(pool, limit)) + (await clearExpired(pool, limit));
+/**
+ * One batch; returns how many rows it has marked or removed. Finished ones stay known for a day. Each
+ * transaction that has expired is told to `onExpired` once, when nothing of it is left.
+ */
+export async function sweepTransactions(
+  pool: Pool,
+  limit: number,
+  onExpired: (count: number) => void = () => undefined,
+): Promise<number> {
+  const marked = await expireDue(pool, limit);
+  const { removed, expired } = await clearExpired(pool, limit);
+  if (expired > 0) onExpired(expired);
+  return marked + removed + expired;
+}
+
+interface Cleared {
+  /** Rows of what was staged. */
+  readonly removed: number;
+  /** Transactions of which nothing is left. */
+  readonly expired: number;
 }
 
 /** From here on they have ended by everybody's clock. */
@@ -30,7 +47,7 @@ async function expireDue(db: Queryable, limit: number): Promise<number> {
 }
 
 /** Two sweepers never work on the same transaction. Those with nothing left are rolled back. */
-function clearExpired(pool: Pool, limit: number): Promise<number> {
+function clearExpired(pool: Pool, limit: number): Promise<Cleared> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ tenant_id: string; id: string }>({
       name: 'claim-expired-transactions',
@@ -39,7 +56,7 @@ function clearExpired(pool: Pool, limit: number): Promise<number> {
         WHERE state IN ('open', 'expired') AND state = 'expired'
         ORDER BY expires_at LIMIT ${BATCH_TRANSACTIONS} FOR UPDATE SKIP LOCKED`,
     });
-    if (rows.length === 0) return 0;
+    if (rows.length === 0) return { removed: 0, expired: 0 };
     const values = [rows.map((row) => row.tenant_id), rows.map((row) => row.id)];
     let removed = 0;
     let complete = true;
@@ -58,7 +75,7 @@ function clearExpired(pool: Pool, limit: number): Promise<number> {
       removed += rowCount ?? 0;
       if (rowCount === limit) complete = false;
     }
-    if (!complete) return removed;
+    if (!complete) return { removed, expired: 0 };
     await client.query({
       name: 'roll-back-expired',
       text: `
@@ -69,6 +86,6 @@ function clearExpired(pool: Pool, limit: number): Promise<number> {
           ) t))`,
       values,
     });
-    return removed + rows.length;
+    return { removed, expired: rows.length };
   });
 }

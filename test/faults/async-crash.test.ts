@@ -62,6 +62,13 @@ describe('asynchronous reactors when the job process is killed', () => {
     process.kill(sallyport.planes.jobs.pid() as number, 'SIGKILL');
   };
 
+  const linesOf = (message: string): JsonObject[] =>
+    sallyport
+      .output()
+      .split('\n')
+      .filter((line) => line.includes(`"msg":"${message}"`))
+      .map((line) => JSON.parse(line) as JsonObject);
+
   it('end those that ran as interrupted and run all others, within 20 s', async function () {
     this.timeout(60_000);
     const hanging = await script(
@@ -82,6 +89,13 @@ describe('asynchronous reactors when the job process is killed', () => {
     expect(values.sort()).to.deep.equal([0, 1, 2, 3, 4].map((index) => `${CANARY} ${index}`));
     // Neither arguments nor results nor addresses are written down, at any level.
     expect(sallyport.output()).not.to.contain(CANARY);
+    const told = linesOf('an asynchronous reaction was interrupted; it is not run again');
+    expect(told.map(({ request_id }) => request_id)).to.deep.equal(
+      interrupted.map(({ headers }) => headers['webhook-id']),
+    );
+    expect(told[0]).to.include({ process: 'jobs', level: 'warn', tenant_id: sallyport.tenant.id });
+    const metrics = await sallyport.planes.metrics();
+    expect(metrics).to.match(/^sallyport_reactions_total\{outcome="interrupted"\} 1$/m);
     await delay(500);
     expect([receiver.received.length, destination.requests]).to.deep.equal([6, 1]);
   });
@@ -123,5 +137,23 @@ describe('asynchronous reactors when the job process is killed', () => {
     }
     const made = await tokenIds();
     expect(new Set(made)).to.deep.equal(new Set(good.map(({ tokens }) => tokens)));
+  });
+
+  it('tell of each callback that nobody took, by its ids', async () => {
+    receiver.answer = (res) => res.writeHead(410).end();
+    const first = receiver.received.length;
+    const echo = await script('return { raw: req.args }');
+    const count = 3;
+    for (let index = 0; index < count; index += 1) await react(echo, index);
+    const told = () => linesOf('a callback was not delivered');
+    while (told().length < count) await delay(20);
+    const sent = receiver.received.slice(first).map(({ headers }) => headers);
+    expect(told().map(({ request_id }) => request_id)).to.have.members(
+      sent.map((headers) => headers['webhook-id']),
+    );
+    for (const { outcome, trace_id } of told()) {
+      expect(outcome).to.equal('refused');
+      expect(sent.map((headers) => headers['bt-trace-id'])).to.include(trace_id);
+    }
   });
 });

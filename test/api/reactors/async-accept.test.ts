@@ -2,11 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { openJob } from '../../../data-plane/reactors/job-content.ts';
-import { QueueRoom } from '../../../data-plane/reactors/queue-room.ts';
 import { acceptReactions } from '../../../data-plane/reactors/reaction-queue.ts';
 import { createDataKeys } from '../../../shared/crypto/data-keys.ts';
 import { SealBrokenError } from '../../../shared/crypto/envelope.ts';
-import { ApiError } from '../../../shared/errors.ts';
 import type { JobKind } from '../../../shared/jobs/job-store.ts';
 import { call, type JsonObject } from '../../support/http-call.ts';
 import { type TrailRow, trailOf } from '../audit/trail.ts';
@@ -161,21 +159,6 @@ describe('accepting asynchronous calls', () => {
     ]);
     expect(await countJobs()).to.equal(before + 1);
     await control.pool.query('DELETE FROM jobs WHERE id = $1', [good.id]);
-  });
-
-  it('lets only so many of a tenant wait, in number and in bytes', async () => {
-    const { pool, tenant } = reactors.control;
-    await asyncly(echo, {});
-    const waiting = await countJobs();
-    const judge = (jobs_max: number, bytes_max: number, id = tenant.id) =>
-      new QueueRoom(pool, { jobs_max, bytes_max }).require(id).then(
-        () => 200,
-        (error: unknown) => (error instanceof ApiError ? error.status : error),
-      );
-    expect(await judge(waiting + 1, 1e9)).to.equal(200);
-    expect(await judge(waiting, 1e9)).to.equal(429);
-    expect(await judge(waiting + 1, 10)).to.equal(429);
-    expect(await judge(1, 10, NOBODY)).to.equal(200);
   });
 
   it('does not let scripts start runs that outlive them', async () => {

@@ -8,6 +8,8 @@ export interface HeldDestination {
   readonly requests: number;
   /** Awaited before an answer. */
   hold: (() => Promise<unknown>) | undefined;
+  /** Holds the next request alone: until `release`, after it has come. */
+  holdNext(): { readonly held: Promise<void>; release(): void };
   stop(): Promise<void>;
 }
 
@@ -26,6 +28,16 @@ export async function startHeldDestination(): Promise<HeldDestination> {
       return paths.length;
     },
     hold: undefined,
+    holdNext() {
+      const held = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      destination.hold = () => {
+        destination.hold = undefined;
+        held.resolve();
+        return released.promise;
+      };
+      return { held: held.promise, release: released.resolve };
+    },
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

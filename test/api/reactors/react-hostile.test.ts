@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type Call, call } from '../../support/http-call.ts';
+import { skipUnlessLinux } from '../../support/skip.ts';
 import type { Grants } from '../tokens/vault.ts';
 import { type Reactor, type Reactors, startReactors } from './reactors.ts';
 
@@ -158,10 +159,7 @@ describe('reactors under attack', () => {
   }
 
   it('serves on when a host is killed in the middle of a run', async function () {
-    if (process.platform !== 'linux') {
-      process.stdout.write('Not run: the hosts are found in /proc.\n');
-      return this.skip();
-    }
+    skipUnlessLinux(this, 'the hosts are found in /proc');
     const slow = await reactors.script(
       'await new Promise((end) => setTimeout(end, 500)); return { raw: 1 }',
     );
@@ -176,10 +174,7 @@ describe('reactors under attack', () => {
   }).timeout(60_000);
 
   it('answers 500 at once when a host dies under a run that has called out', async function () {
-    if (process.platform !== 'linux') {
-      process.stdout.write('Not run: the hosts are found in /proc.\n');
-      return this.skip();
-    }
+    skipUnlessLinux(this, 'the hosts are found in /proc');
     let asked = (): void => undefined;
     const called = new Promise<void>((resolve) => {
       asked = resolve;

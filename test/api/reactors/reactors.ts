@@ -2,16 +2,13 @@
  * Both planes over real HTTP with real sandbox hosts, for one file of tests of reactions: reactors are
  * made through the API, as anybody would.
  */
-import { readEnvironment } from '../../../config/environment.ts';
-import { requiredSettings } from '../../../config/required-settings.ts';
-import { createDataPlane } from '../../../data-plane/create-data-plane.ts';
-import { createLogger } from '../../../shared/observability/logger.ts';
 import type { Plane } from '../../../shared/process/serve-plane.ts';
 import {
   startTestControlPlane,
   type TestControlPlane,
   type TestTenant,
 } from '../../support/control-plane.ts';
+import { createTestDataPlane } from '../../support/data-plane.ts';
 import { type Answer, type Call, call, type JsonObject } from '../../support/http-call.ts';
 import { allowList } from '../../unit/egress/destinations.ts';
 import type { Grants } from '../tokens/vault.ts';
@@ -64,7 +61,8 @@ const ALL: Grants = {
 /** `settings` are environment variables of the data plane. */
 export async function startReactors(settings: NodeJS.ProcessEnv = {}): Promise<Reactors> {
   const control = await startTestControlPlane(allowList(LOOPBACK));
-  const plane = createPlane(control, settings);
+  const own = { SANDBOX_HOSTS: '1', SALLYPORT_EGRESS_ALLOW: LOOPBACK, ...settings };
+  const plane = createTestDataPlane(control, own);
   const url = `http://localhost:${await plane.start()}`;
 
   const manage: Reactors['manage'] = async (line, rest = {}, tenant = control.tenant) => {
@@ -115,21 +113,4 @@ export async function startReactors(settings: NodeJS.ProcessEnv = {}): Promise<R
       await control.stop();
     },
   };
-}
-
-function createPlane(control: TestControlPlane, settings: NodeJS.ProcessEnv): Plane {
-  const { connectionString, kek } = control.database;
-  const environment = readEnvironment({
-    NODE_ENV: 'test',
-    DATABASE_URL: connectionString,
-    SALLYPORT_KEK: kek,
-    PORT: '0',
-    CONTROL_PLANE_PORT: String(control.port),
-    DATABASE_POOL_MAX: '8',
-    SANDBOX_HOSTS: '1',
-    SALLYPORT_EGRESS_ALLOW: LOOPBACK,
-    ...settings,
-  });
-  const log = createLogger('test', 'silent');
-  return createDataPlane({ ...environment, ...requiredSettings(environment) }, log);
 }

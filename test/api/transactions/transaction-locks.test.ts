@@ -156,7 +156,7 @@ describe('tokens that a transaction holds', () => {
       const transaction = await open();
       const made = await whole(transaction);
       await transaction.patch(live, { data: 'changed' });
-      // An assigned id is not held; only SQL could take it before the commit.
+      // Its id is held; only SQL can take it before the commit.
       await vault.control.pool.query(
         `INSERT INTO tokens (tenant_id, id, type, container, sealed, created_by)
          SELECT tenant_id, '${made}', type, container, sealed, created_by FROM tokens
