@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
+import { skipUnlessLinux } from '../support/skip.ts';
 import { type Finished, startProgram } from '../support/start-program.ts';
 import { startHttp } from '../unit/egress/destinations.ts';
 
@@ -224,10 +225,7 @@ describe('sallyport reactor run', function () {
   });
 
   it('ends the sandbox with it on Ctrl-C', async function () {
-    if (!existsSync('/proc/self/stat')) {
-      console.log('      (not tried: child processes are found by /proc)');
-      this.skip();
-    }
+    skipUnlessLinux(this, 'child processes are found in /proc');
     const script = await file('endless.js', 'module.exports = () => { for (;;); };');
     const { child, finished } = startProgram('cli/main.ts', ['reactor', 'run', script], SETTINGS);
     const host = await untilHostRuns(child.pid ?? 0);

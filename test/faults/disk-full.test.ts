@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createApplication } from '../security/planes.ts';
 import { type Answer, call } from '../support/http-call.ts';
+import { skipAnywhere } from '../support/skip.ts';
 import { type Installation, install } from './installation.ts';
 
 /** The cluster, its log and the programs' cache, and not much besides. */
@@ -25,12 +26,7 @@ describe('a full disk of the database', function () {
 
   before(async function () {
     disk = await mountDisk();
-    if (disk === undefined) {
-      process.stderr.write(
-        '\n!! not allowed to mount a tmpfs: the test of a full disk is skipped\n',
-      );
-      return this.skip();
-    }
+    if (disk === undefined) skipAnywhere(this, 'a tmpfs may not be mounted here');
     installation = await install({ SANDBOX_HOSTS: '0' }, disk);
     const { managementKey } = installation;
     ({ key } = await createApplication(installation.baseUrl(), { managementKey }));

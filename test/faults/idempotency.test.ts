@@ -7,59 +7,40 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import pg from 'pg';
-import { readEnvironment } from '../../config/environment.ts';
-import { requiredSettings } from '../../config/required-settings.ts';
-import { createDataPlane } from '../../data-plane/create-data-plane.ts';
 import { createDataKeys } from '../../shared/crypto/data-keys.ts';
 import { idempotencyScope } from '../../shared/idempotency/claim.ts';
 import { sealAnswer } from '../../shared/idempotency/kept-answer.ts';
-import { createLogger } from '../../shared/observability/logger.ts';
-import type { Plane } from '../../shared/process/serve-plane.ts';
 import { expectReplay, keyed, newKey } from '../api/idempotency/keyed.ts';
 import { type HeldDestination, startHeldDestination } from '../api/reactors/held-destination.ts';
 import type { TokenBody } from '../api/tokens/token-client.ts';
 import { startVault, type Vault } from '../api/tokens/vault.ts';
 import { type Answer, type Call, call } from '../support/http-call.ts';
 import { startSallyport, type TestSallyport } from '../support/sallyport.ts';
-import { type AnswerDropper, startAnswerDropper } from './history/answer-dropper.ts';
+import { type PlaneBehindDropper, startPlaneBehindDropper } from './plane-behind-dropper.ts';
 
 const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' };
 
 describe('idempotency keys when the answer of the database is lost', () => {
   let vault: Vault;
-  let dropper: AnswerDropper;
-  let plane: Plane;
-  let url: string;
+  let behind: PlaneBehindDropper;
 
   before(async () => {
     vault = await startVault();
-    const { connectionString, kek } = vault.control.database;
     // Of the statement of creates, which commits by itself, and of all others' COMMIT.
-    dropper = await startAnswerDropper(connectionString, ['COMMIT', 'insert-tokens-keyed']);
-    const environment = readEnvironment({
-      NODE_ENV: 'test',
-      DATABASE_URL: dropper.connectionString,
-      SALLYPORT_KEK: kek,
-      PORT: '0',
-      CONTROL_PLANE_PORT: String(vault.control.port),
-      SANDBOX_HOSTS: '0',
-    });
-    const settings = { ...environment, ...requiredSettings(environment) };
-    plane = createDataPlane(settings, createLogger('test', 'silent'));
-    url = `http://localhost:${await plane.start()}`;
+    behind = await startPlaneBehindDropper(vault, ['COMMIT', 'insert-tokens-keyed']);
   });
   after(async () => {
-    await plane?.stop();
-    await dropper?.close();
+    await behind?.stop();
     await vault?.stop();
   });
 
   const send = (line: string, key: string, rest: Call) =>
-    call<TokenBody>(url, line, { ...keyed(key, rest), key: vault.key });
+    call<TokenBody>(behind.url, line, { ...keyed(key, rest), key: vault.key });
   const total = async () => (await vault.tokens.list('?size=0')).body.pagination.total_items;
 
   /** Sends once in vain, though it had its effect, and then again. */
   async function lostThenSent(line: string, rest: Call): Promise<Answer<TokenBody>> {
+    const { dropper } = behind;
     const key = newKey();
     const lost = dropper.dropped();
     dropper.drop(1);

@@ -124,13 +124,18 @@ describe('processes of an installation', function () {
     return sockets;
   }
 
-  it('serve tokens while the control plane hangs', async () => {
+  it('serve tokens while the control plane hangs, and give up waiting for it', async () => {
     const pid = await installation.pidOf('control-plane');
     process.kill(pid, 'SIGSTOP');
     let managed: Promise<{ status: number }>;
     try {
-      managed = manage();
+      const waiting = manage();
       for (let round = 0; round < 20; round += 1) expect(await read()).to.equal(200);
+      // It still hangs: after 30 s nobody waits for it any more.
+      const { status, headers } = await waiting;
+      expect([status, headers.get('retry-after')]).to.deep.equal([503, '1']);
+      managed = manage();
+      expect(await read()).to.equal(200);
     } finally {
       process.kill(pid, 'SIGCONT');
     }

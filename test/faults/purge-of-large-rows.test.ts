@@ -2,27 +2,21 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { purgeDeletedTenants } from '../../control-plane/tenants/purge-deleted-tenants.ts';
-import { createLogger } from '../../shared/observability/logger.ts';
-import { createPool, type Pool } from '../../shared/postgres/pool.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import type { Pool } from '../../shared/postgres/pool.ts';
+import { createTestPool, type TestPool } from '../support/postgres.ts';
 
 /** Together more than a statement may take. */
 const ROWS = 240;
 const ROW_SECONDS = 0.01;
 
 describe('the rows of a deleted tenant', () => {
-  let database: TestDatabase;
+  let database: TestPool;
   let pool: Pool;
   before(async () => {
-    database = await createTestDatabase();
-    const log = createLogger('test', 'silent');
-    const { connectionString } = database;
-    pool = createPool({ connectionString, max: 2, applicationName: 'test', log });
+    database = await createTestPool(2);
+    pool = database.pool;
   });
-  after(async () => {
-    await pool?.end();
-    await database?.drop();
-  });
+  after(() => database?.drop());
 
   it('are removed in batches as large as time allows', async () => {
     const [tenant, other] = [randomUUID(), randomUUID()];

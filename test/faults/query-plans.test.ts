@@ -4,13 +4,11 @@
  */
 import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import pg from 'pg';
 import { createChangeRecord } from '../../data-plane/config-cache/change-record.ts';
 import { loadApplicationByKeyHash } from '../../shared/config-entries/application-entry.ts';
 import { readConfigVersions } from '../../shared/config-entries/config-version.ts';
 import { READ_RECORDS } from '../../shared/idempotency/record-store.ts';
-import { createLogger } from '../../shared/observability/logger.ts';
-import { createPool, type Pool, type Queryable } from '../../shared/postgres/pool.ts';
+import type { Queryable } from '../../shared/postgres/pool.ts';
 import { READ_ONE_TOKEN, READ_TOKENS } from '../../shared/tokens/batch-reader.ts';
 import { findDuplicates } from '../../shared/tokens/find-duplicates.ts';
 import { listTokens, type TokenFilter } from '../../shared/tokens/list-tokens.ts';
@@ -18,17 +16,10 @@ import { parseSearchQuery } from '../../shared/tokens/search-query.ts';
 import { searchTokens } from '../../shared/tokens/search-tokens.ts';
 import * as store from '../../shared/tokens/token-store.ts';
 import { INSERT_KEYED_TOKENS, INSERT_TOKENS } from '../../shared/tokens/token-writer.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createPlanDatabase, type PlanDatabase } from './generic-plans.ts';
 
 /** Owns half of all tokens; the others share the rest. */
 const BIG_TENANT = '00000000-0000-4000-8000-000000000000';
-
-interface PlanNode {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Index Name'?: string;
-  Plans?: PlanNode[];
-}
 
 const seed = (tokens: number, tenants: number): string => `
   INSERT INTO tenants (id, name, config_version)
@@ -123,57 +114,21 @@ const CALLS: Record<string, (db: Queryable) => Promise<unknown>> = {
   ),
 };
 
-function* nodesOf(plan: PlanNode): Generator<PlanNode> {
-  yield plan;
-  for (const child of plan.Plans ?? []) yield* nodesOf(child);
-}
-
 describe('the generic plans of the request path', () => {
-  let database: TestDatabase;
-  let admin: pg.Client;
-  /** Sessions as the product has them. */
-  let pool: Pool;
-
+  let plans: PlanDatabase;
   before(async () => {
-    database = await createTestDatabase();
-    admin = new pg.Client({ connectionString: database.adminConnectionString });
-    await admin.connect();
-    pool = createPool({
-      connectionString: database.connectionString,
-      max: 1,
-      applicationName: 'test',
-      log: createLogger('test', 'silent'),
-    });
+    plans = await createPlanDatabase();
   });
-  after(async () => {
-    await admin.end();
-    await pool.end();
-    await database.drop();
-  });
-
-  /** The plan that a prepared statement ends up with, whatever its parameters are. */
-  async function genericPlan(text: string): Promise<PlanNode[]> {
-    const { rows } = await pool.query(`EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}`);
-    return [...nodesOf(rows[0]['QUERY PLAN'][0].Plan as PlanNode)];
-  }
+  after(() => plans?.drop());
 
   async function expectNoWalk(text: string): Promise<void> {
-    const walks = (await genericPlan(text)).filter((node) => node['Node Type'] === 'Seq Scan');
+    const walks = (await plans.genericPlan(text)).filter(
+      (node) => node['Node Type'] === 'Seq Scan',
+    );
     expect(
       walks.map((node) => node['Relation Name']),
       text,
     ).to.deep.equal([]);
-  }
-
-  /** The texts that `run` sends, in order. */
-  async function statementsOf(run: (db: Queryable) => Promise<unknown>): Promise<string[]> {
-    const texts: string[] = [];
-    const query = ((statement: string | pg.QueryConfig, ...rest: never[]) => {
-      texts.push(typeof statement === 'string' ? statement : statement.text);
-      return admin.query(statement as string, ...rest);
-    }) as Queryable['query'];
-    await run({ query });
-    return texts;
   }
 
   // The first plans are made soon after the first tokens came, and kept while thousands arrive.
@@ -185,13 +140,13 @@ describe('the generic plans of the request path', () => {
     describe(`on ${tokens} tokens of ${tenants} tenants`, () => {
       before(async function () {
         this.timeout(60_000);
-        await admin.query(`TRUNCATE ${SEEDED.join(', ')}`);
-        await admin.query(seed(tokens, tenants));
-        await admin.query('ANALYZE');
+        await plans.admin.query(`TRUNCATE ${SEEDED.join(', ')}`);
+        await plans.admin.query(seed(tokens, tenants));
+        await plans.admin.query('ANALYZE');
       });
 
       it('probe the primary keys for each token that is read', async () => {
-        const nodes = await genericPlan(READ_TOKENS.text);
+        const nodes = await plans.genericPlan(READ_TOKENS.text);
         const indexes = nodes
           .map((node) => node['Index Name'])
           .filter((name) => name !== undefined);
@@ -200,7 +155,9 @@ describe('the generic plans of the request path', () => {
       });
 
       it('probe the primary keys for a token that is read alone', async () => {
-        const used = (await genericPlan(READ_ONE_TOKEN.text)).map((node) => node['Index Name']);
+        const used = (await plans.genericPlan(READ_ONE_TOKEN.text)).map(
+          (node) => node['Index Name'],
+        );
         expect(used).to.include.members(['tenants_pkey', 'token_cvcs_pkey', 'tokens_pkey']);
         await expectNoWalk(READ_ONE_TOKEN.text);
       });
@@ -209,9 +166,11 @@ describe('the generic plans of the request path', () => {
         // A join would read every token of the table for a page of twenty.
         it(`probe the primary key for each token of a page: ${name}`, async () => {
           const window = { limit: 20, offset: 0 };
-          const texts = await statementsOf((db) => listTokens(db, BIG_TENANT, filter, window));
+          const texts = await plans.statementsOf((db) =>
+            listTokens(db, BIG_TENANT, filter, window),
+          );
           for (const text of texts) {
-            const nodes = await genericPlan(text);
+            const nodes = await plans.genericPlan(text);
             const probes = nodes.filter(
               (node) =>
                 node['Node Type'] === 'Limit' && node.Plans?.[0]?.['Index Name'] === 'tokens_pkey',
@@ -227,7 +186,7 @@ describe('the generic plans of the request path', () => {
         expectNoWalk(INSERT_KEYED_TOKENS.text));
       it('probe the primary key for records of keys', async () => {
         for (const { text } of [READ_RECORDS, INSERT_KEYED_TOKENS]) {
-          const used = (await genericPlan(text)).map((node) => node['Index Name']);
+          const used = (await plans.genericPlan(text)).map((node) => node['Index Name']);
           expect(used).to.include('idempotency_records_pkey');
           expect(used).not.to.include('idempotency_records_by_age');
         }
@@ -236,8 +195,8 @@ describe('the generic plans of the request path', () => {
 
       for (const [query, index] of Object.entries(SEARCHES)) {
         it(`search by ${index} for ${query}`, async () => {
-          const [text = ''] = await statementsOf((db) => search(db, query));
-          const used = (await genericPlan(text)).map((node) => node['Index Name']);
+          const [text = ''] = await plans.statementsOf((db) => search(db, query));
+          const used = (await plans.genericPlan(text)).map((node) => node['Index Name']);
           expect(used).to.include(index);
           // Candidates are looked up one by one, never joined with all tokens of the tenant.
           const walks = ['tokens_newest', 'tokens_newest_of_kind'].filter((name) => name !== index);
@@ -247,7 +206,7 @@ describe('the generic plans of the request path', () => {
 
       for (const [name, run] of Object.entries(CALLS)) {
         it(`walk no table to ${name}`, async () => {
-          const statements = await statementsOf(run);
+          const statements = await plans.statementsOf(run);
           expect(statements).not.to.have.lengthOf(0);
           for (const text of statements) await expectNoWalk(text);
         });

@@ -4,27 +4,17 @@
  */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import pg from 'pg';
-import { createLogger } from '../../shared/observability/logger.ts';
-import { createPool, type Pool, type Queryable } from '../../shared/postgres/pool.ts';
+import type { Queryable } from '../../shared/postgres/pool.ts';
 import { applyStaged } from '../../shared/transactions/commit-transaction.ts';
 import { findVisibleDuplicates } from '../../shared/transactions/find-duplicates.ts';
 import { openTransactions } from '../../shared/transactions/open-transactions.ts';
 import { STAGE_CREATES } from '../../shared/transactions/stage-creates.ts';
 import { holdToken, lockVisible, stageDeletion } from '../../shared/transactions/staged-tokens.ts';
 import * as store from '../../shared/transactions/transaction-store.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createPlanDatabase, type PlanDatabase } from './generic-plans.ts';
 
 const TENANT = randomUUID();
 const TRANSACTION = { tenant_id: TENANT, id: randomUUID(), application_id: randomUUID() };
-
-interface PlanNode {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Index Name'?: string;
-  'Index Cond'?: string;
-  Plans?: PlanNode[];
-}
 
 /** Tables with much in them, each with the index by which single rows are found. */
 const LARGE: Record<string, RegExp> = {
@@ -64,35 +54,15 @@ const CALLS: Record<string, (db: Queryable) => Promise<unknown>> = {
   'clear what is staged': (db) => store.clearStaged(db, TRANSACTION),
 };
 
-function* nodesOf(plan: PlanNode): Generator<PlanNode> {
-  yield plan;
-  for (const child of plan.Plans ?? []) yield* nodesOf(child);
-}
-
 describe('the generic plans of transactions', () => {
-  let database: TestDatabase;
-  let admin: pg.Client;
-  let pool: Pool;
-
+  let plans: PlanDatabase;
   before(async () => {
-    database = await createTestDatabase();
-    admin = new pg.Client({ connectionString: database.adminConnectionString });
-    await admin.connect();
-    pool = createPool({
-      ...{ connectionString: database.connectionString, max: 1, applicationName: 'test' },
-      log: createLogger('test', 'silent'),
-    });
+    plans = await createPlanDatabase();
   });
-  after(async () => {
-    await admin.end();
-    await pool.end();
-    await database.drop();
-  });
+  after(() => plans?.drop());
 
   async function expectProbes(text: string): Promise<void> {
-    const { rows } = await pool.query(`EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}`);
-    const nodes = [...nodesOf(rows[0]['QUERY PLAN'][0].Plan as PlanNode)];
-    for (const node of nodes) {
+    for (const node of await plans.genericPlan(text)) {
       const table = node['Relation Name'] ?? '';
       const isWrite = node['Node Type'] === 'ModifyTable';
       const index = LARGE[table];
@@ -104,34 +74,26 @@ describe('the generic plans of transactions', () => {
     }
   }
 
-  async function statementsOf(run: (db: Queryable) => Promise<unknown>): Promise<string[]> {
-    const texts: string[] = [];
-    const query = ((statement: pg.QueryConfig) => {
-      texts.push(statement.text);
-      return admin.query(statement);
-    }) as Queryable['query'];
-    await run({ query });
-    return texts;
-  }
-
   for (const tokens of [60, 20_000]) {
     describe(`on ${tokens} tokens`, () => {
       before(async function () {
         this.timeout(60_000);
-        await admin.query('TRUNCATE tokens, token_terms, token_cvcs, staged_tokens, token_locks');
-        await admin.query(seed(tokens));
-        await admin.query('ANALYZE tokens, token_terms, token_cvcs');
+        await plans.admin.query(
+          'TRUNCATE tokens, token_terms, token_cvcs, staged_tokens, token_locks',
+        );
+        await plans.admin.query(seed(tokens));
+        await plans.admin.query('ANALYZE tokens, token_terms, token_cvcs');
       });
       it('find tokens by their keys to stage creates', () => expectProbes(STAGE_CREATES.text));
       for (const [name, run] of Object.entries(CALLS)) {
         it(`find tokens by their keys to ${name}`, async () => {
-          const texts = await statementsOf(run);
+          const texts = await plans.statementsOf(run);
           expect(texts).not.to.have.lengthOf(0);
           for (const text of texts) await expectProbes(text);
         });
       }
       it('are those of a commit that did something', async () => {
-        const { rows } = await admin.query('SELECT count(*)::int4 AS n FROM staged_tokens');
+        const { rows } = await plans.admin.query('SELECT count(*)::int4 AS n FROM staged_tokens');
         expect(rows[0]?.n).to.equal(0);
       });
     });

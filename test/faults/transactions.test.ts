@@ -1,47 +1,27 @@
 /** Transactions of the API when the database's answer is lost, or the process that knew of them. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { readEnvironment } from '../../config/environment.ts';
-import { requiredSettings } from '../../config/required-settings.ts';
-import { createDataPlane } from '../../data-plane/create-data-plane.ts';
-import { createLogger } from '../../shared/observability/logger.ts';
-import type { Plane } from '../../shared/process/serve-plane.ts';
 import { expectProblem } from '../api/tokens/token-client.ts';
 import { startVault, type Vault } from '../api/tokens/vault.ts';
 import { begin, transactionClient } from '../api/transactions/transaction-client.ts';
 import { call } from '../support/http-call.ts';
-import { type AnswerDropper, startAnswerDropper } from './history/answer-dropper.ts';
+import { type PlaneBehindDropper, startPlaneBehindDropper } from './plane-behind-dropper.ts';
 
 describe('transactions when something breaks', () => {
   let vault: Vault;
-  let dropper: AnswerDropper;
-  let plane: Plane | undefined;
-  let url: string;
+  let behind: PlaneBehindDropper;
 
   before(async () => {
     vault = await startVault();
-    const { connectionString, kek } = vault.control.database;
-    dropper = await startAnswerDropper(connectionString, ['COMMIT', 'stage-creates']);
-    const environment = readEnvironment({
-      NODE_ENV: 'test',
-      DATABASE_URL: dropper.connectionString,
-      SALLYPORT_KEK: kek,
-      PORT: '0',
-      CONTROL_PLANE_PORT: String(vault.control.port),
-      SANDBOX_HOSTS: '0',
-    });
-    const settings = { ...environment, ...requiredSettings(environment) };
-    plane = createDataPlane(settings, createLogger('test', 'silent'));
-    url = `http://localhost:${await plane.start()}`;
+    behind = await startPlaneBehindDropper(vault, ['COMMIT', 'stage-creates']);
   });
   after(async () => {
-    await plane?.stop();
-    await dropper?.close();
+    await behind?.stop();
     await vault?.stop();
   });
 
   const end = (id: string, how: string, idempotencyKey?: string) =>
-    call(url, `POST /transactions/${id}/${how}`, {
+    call(behind.url, `POST /transactions/${id}/${how}`, {
       key: vault.key,
       headers: idempotencyKey === undefined ? {} : { 'bt-idempotency-key': idempotencyKey },
     });
@@ -53,9 +33,9 @@ describe('transactions when something breaks', () => {
   for (const how of ['commit', 'rollback']) {
     it(`the lost answer of a ${how}: the retry by its key tells, without one it is 409`, async () => {
       for (const key of [randomUUID(), undefined]) {
-        const transaction = await begin(url, vault.key);
+        const transaction = await begin(behind.url, vault.key);
         const { id } = await transaction.created({ type: 'token', data: 'x' });
-        dropper.drop(1);
+        behind.dropper.drop(1);
         const lost = await end(transaction.id, how, key);
         expect([lost.status, lost.headers.get('retry-after')]).to.deep.equal([503, '1']);
         const again = await end(transaction.id, how, key);
@@ -67,11 +47,11 @@ describe('transactions when something breaks', () => {
     });
   }
   it('the lost answer of a create: by its key it is staged once', async () => {
-    const transaction = await begin(url, vault.key);
+    const transaction = await begin(behind.url, vault.key);
     const headers = { 'bt-idempotency-key': randomUUID() };
     const create = () =>
       transaction.send('POST /tokens', { json: { type: 'token', data: 'x' }, headers });
-    dropper.drop(1);
+    behind.dropper.drop(1);
     expect((await create()).status).to.equal(503);
     const { status, body } = await create();
     expect(status).to.equal(201);
@@ -80,10 +60,9 @@ describe('transactions when something breaks', () => {
     expect((await vault.tokens.read(body.id)).status).to.equal(200);
   });
   it('a process that is gone: another one goes on, by the database alone', async () => {
-    const transaction = await begin(url, vault.key);
+    const transaction = await begin(behind.url, vault.key);
     const { id } = await transaction.created({ type: 'token', data: 'x' });
-    await plane?.stop();
-    plane = undefined;
+    await behind.stopPlane();
     const elsewhere = transactionClient(vault.url, vault.key, transaction.id);
     expectProblem(await vault.tokens.read(id), 404);
     expect((await elsewhere.patch(id, { data: 'y' })).status).to.equal(200);

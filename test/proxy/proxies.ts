@@ -2,16 +2,13 @@
  * Both planes over real HTTP, for one file of tests of proxies: proxies are made through the API, as
  * anybody would, and destinations are raw sockets on loopback that record what reaches them.
  */
-import { readEnvironment } from '../../config/environment.ts';
-import { requiredSettings } from '../../config/required-settings.ts';
-import { createDataPlane } from '../../data-plane/create-data-plane.ts';
-import { createLogger } from '../../shared/observability/logger.ts';
 import type { Plane } from '../../shared/process/serve-plane.ts';
 import {
   startTestControlPlane,
   type TestControlPlane,
   type TestTenant,
 } from '../support/control-plane.ts';
+import { createTestDataPlane } from '../support/data-plane.ts';
 import { type Call, call, type JsonObject } from '../support/http-call.ts';
 import { allowList } from '../unit/egress/destinations.ts';
 
@@ -58,7 +55,8 @@ const ALL = {
 /** `settings` are environment variables of the data plane. */
 export async function startProxies(settings: NodeJS.ProcessEnv = {}): Promise<Proxies> {
   const control = await startTestControlPlane(allowList(LOOPBACK));
-  const plane = createPlane(control, settings);
+  const own = { SALLYPORT_EGRESS_ALLOW: LOOPBACK, ...settings };
+  const plane = createTestDataPlane(control, own);
   const port = await plane.start();
   const url = `http://localhost:${port}`;
   const manage: Proxies['manage'] = async (line, rest = {}, tenant = control.tenant) => {
@@ -96,22 +94,4 @@ export async function startProxies(settings: NodeJS.ProcessEnv = {}): Promise<Pr
       await control.stop();
     },
   };
-}
-
-function createPlane(control: TestControlPlane, settings: NodeJS.ProcessEnv): Plane {
-  const { connectionString, kek } = control.database;
-  const environment = readEnvironment({
-    NODE_ENV: 'test',
-    DATABASE_URL: connectionString,
-    SALLYPORT_KEK: kek,
-    PORT: '0',
-    CONTROL_PLANE_PORT: String(control.port),
-    DATABASE_POOL_MAX: '8',
-    // Forwarding needs none; tests of transforms ask for one.
-    SANDBOX_HOSTS: '0',
-    SALLYPORT_EGRESS_ALLOW: LOOPBACK,
-    ...settings,
-  });
-  const log = createLogger('test', 'silent');
-  return createDataPlane({ ...environment, ...requiredSettings(environment) }, log);
 }

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { call, type JsonObject } from '../support/http-call.ts';
 import { startSallyport, type TestSallyport } from '../support/sallyport.ts';
+import { skipUnlessLinux } from '../support/skip.ts';
 
 const MIB = 1024 * 1024;
 const BODY_BYTES = 256 * MIB;
@@ -100,10 +101,7 @@ describe('large bodies through a proxy', () => {
 
   for (const framing of ['content-length', 'transfer-encoding']) {
     it(`streams 256 MiB up and down with ${framing}, and grows by at most 64 MiB`, async function () {
-      if (process.platform !== 'linux') {
-        process.stdout.write('Not run: memory of a process is read from /proc, on Linux.\n');
-        return this.skip();
-      }
+      skipUnlessLinux(this, 'memory of a process is read from /proc');
       this.timeout(120_000);
       // What a process takes for its first request is not what a body costs.
       await transfer(WARM_UP_BYTES, framing);

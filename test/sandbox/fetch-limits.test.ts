@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { expect } from 'chai';
 import { besideNeighbour } from '../support/sandbox.ts';
+import { skipUnlessLinux } from '../support/skip.ts';
 import { type FetchingSandbox, startFetching } from './fetch-echo.ts';
 
 const SECRET = '4242424242424242';
@@ -106,10 +107,7 @@ describe('fetches of hostile scripts', () => {
   });
 
   it('never make the host open a socket', async function () {
-    if (!existsSync('/proc/self/fd')) {
-      console.warn('    not run: open sockets of a process can be listed on Linux only');
-      this.skip();
-    }
+    skipUnlessLinux(this, 'open sockets of a process are listed in /proc');
     const running = inside.value("return (await fetch(B + '/slow')).text();");
     const { pids } = inside.sandbox.supervisor.status();
     expect(pids).not.to.have.length(0);

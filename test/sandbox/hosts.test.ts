@@ -6,8 +6,8 @@ import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { findIsolation, hostCommand } from '../../shared/sandbox/host-command.ts';
 import { besideNeighbour, type Sandbox, startSandbox } from '../support/sandbox.ts';
+import { skipAnywhere, skipUnlessLinux } from '../support/skip.ts';
 
-const ON_LINUX = process.platform === 'linux';
 const LOOP = 'module.exports = () => { for (;;) {} };';
 const ABORTS =
   'module.exports = () => { const m = new Map(); for (let i = 0; ; i++) m.set(i, [i]); };';
@@ -80,8 +80,7 @@ describe('a sandbox host', () => {
 
   it('reaches nothing on the network, not even loopback', async function () {
     if (findIsolation().network !== 'none') {
-      process.stdout.write('Not run: this system allows no network namespace.\n');
-      return this.skip();
+      skipAnywhere(this, 'this system allows no network namespace');
     }
     let connections = 0;
     const server = createServer((socket) => {
@@ -105,10 +104,7 @@ describe('a sandbox host', () => {
     after(() => sandbox.supervisor.close());
 
     it('leaves no core dump', function () {
-      if (!ON_LINUX) {
-        process.stdout.write('Not run: limits of a process are read from /proc, on Linux.\n');
-        return this.skip();
-      }
+      skipUnlessLinux(this, 'limits of a process are read from /proc');
       for (const pid of sandbox.supervisor.status().pids) {
         const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
         expect(limits).to.match(/^Max core file size +0 +0/m);
@@ -116,10 +112,8 @@ describe('a sandbox host', () => {
     });
 
     it('has no privileges, groups or capabilities', function () {
-      if (!ON_LINUX || process.getuid?.() !== 0) {
-        process.stdout.write('Not run: giving up privileges needs Linux and root.\n');
-        return this.skip();
-      }
+      skipUnlessLinux(this, 'privileges of a process are read from /proc');
+      if (process.getuid?.() !== 0) skipAnywhere(this, 'only root has privileges to give up');
       for (const pid of sandbox.supervisor.status().pids) {
         for (const task of readdirSync(`/proc/${pid}/task`)) {
           const status = readFileSync(`/proc/${pid}/task/${task}/status`, 'utf8');
@@ -213,7 +207,8 @@ describe('a sandbox host', () => {
     for (const pid of pids) await gone(pid);
   });
 
-  it('keeps its memory over thousands of runs', async () => {
+  it('keeps its memory over thousands of runs', async function () {
+    skipUnlessLinux(this, 'memory of a process is read from /proc');
     const sandbox = await startSandbox({ tenant_running_max: 16, tenant_waiting_max: 200 });
     const script = {
       ...{ tenant_id: 'tenant', script_version: '1', args: JSON.stringify('x'.repeat(10_000)) },
@@ -230,7 +225,7 @@ describe('a sandbox host', () => {
       for (let rounds = 0; rounds < 20; rounds += 1) await round();
       const { pids } = sandbox.supervisor.status();
       // Every run held 10 kB and a context; leaked ones would be hundreds of MiB, and end the host.
-      for (const pid of ON_LINUX ? pids : []) {
+      for (const pid of pids) {
         const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
         expect(Number(resident)).to.be.below(500 * 1024);
       }

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { ScriptService } from '../../shared/sandbox/script-services.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
+import { skipUnlessLinux } from '../support/skip.ts';
 
-const ON_LINUX = process.platform === 'linux';
 const RUNS = 20_000;
 /** Runs after which heaps have grown to what they need. */
 const WARM_RUNS = 5_000;
@@ -36,10 +36,7 @@ describe('a sandbox host', () => {
 
   for (const reuse of [false, true]) {
     it(`${reuse ? 'that keeps contexts ' : ''}keeps its memory over 20,000 runs`, async function () {
-      if (!ON_LINUX) {
-        process.stdout.write('Not run: memory of a process is read from /proc, on Linux.\n');
-        return this.skip();
-      }
+      skipUnlessLinux(this, 'memory of a process is read from /proc');
       this.timeout(120_000);
       const [pid] = sandbox.supervisor.status().pids;
       let next = 0;

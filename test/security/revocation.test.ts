@@ -3,11 +3,14 @@
  * is taken away or given, with and without Redis, and with the notices lost on the way.
  */
 import { expect } from 'chai';
+import { NOTICE_CHANNEL } from '../../shared/config-entries/config-change.ts';
+import { JOBS_CHANNEL } from '../../shared/jobs/job-store.ts';
 import { type Sample, startCallers } from '../support/callers.ts';
 import { randomCardNumber } from '../support/card-numbers.ts';
 import type { TestTenant } from '../support/control-plane.ts';
 import { call, type JsonObject } from '../support/http-call.ts';
 import { startRedisOrSkip, type TestRedis } from '../support/redis.ts';
+import { type SlowRelay, startSlowRelay } from '../support/slow-relay.ts';
 import {
   createApplication,
   REVEAL_ALL,
@@ -214,15 +217,17 @@ describe('what was revoked', () => {
     }
 
     it('is refused although the notices are cut off', async () => {
-      const cut = async (): Promise<number> => {
-        const { rowCount } = await planes.admin.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      /** What each of the connections listened to. */
+      const cut = async (): Promise<string[]> => {
+        const { rows } = await planes.admin.query<{ query: string }>(
+          `SELECT query, pg_terminate_backend(pid) FROM pg_stat_activity
            WHERE application_name = 'sallyport-notices' AND datname = current_database()`,
         );
-        return rowCount ?? 0;
+        return rows.map(({ query }) => query).sort();
       };
-      // Of two data planes and the job process, which has another to be woken by.
-      expect(await cut()).to.equal(4);
+      // Changes: the two data planes and the job process. Jobs: the job process.
+      const [changes, jobs] = [`LISTEN "${NOTICE_CHANNEL}"`, `LISTEN "${JOBS_CHANNEL}"`];
+      expect(await cut()).to.deep.equal([changes, changes, changes, jobs]);
       for (const change of CHANGES) {
         const make = (round: Round) => cut().then(() => change.make(round));
         await playRound(planes, { ...change, make });
@@ -232,13 +237,16 @@ describe('what was revoked', () => {
 
   describe('with Redis', () => {
     let redis: TestRedis;
+    let relay: SlowRelay;
     let planes: TestPlanes | undefined;
     before(async function () {
       redis = await startRedisOrSkip(this);
-      planes = await startTwo(redis.url);
+      relay = await startSlowRelay(redis.url);
+      planes = await startTwo(relay.url);
     });
     after(async () => {
       await planes?.stop();
+      await relay?.close();
       await redis?.stop();
     });
     const play = (change: Change) => playRound(planes as TestPlanes, change);
@@ -246,6 +254,15 @@ describe('what was revoked', () => {
     for (const change of CHANGES) {
       it(`is refused at once by every data plane: ${change.what}`, () => play(change));
     }
+
+    // Attack F-12: longer than anybody waits for an answer of it.
+    it('is refused while Redis is slow', async () => {
+      relay.delayAnswers(500);
+      const asked = relay.asked();
+      for (const change of CHANGES) await play(change);
+      expect(relay.asked()).to.be.greaterThan(asked);
+      relay.delayAnswers(0);
+    });
 
     it('is refused while Redis hangs', async () => {
       for (const change of CHANGES) {

@@ -10,7 +10,8 @@ export const BOMBS: readonly [string, string, readonly Kind[]][] = [
   [
     'an endless loop of chained promises',
     'const again = () => Promise.resolve().then(again); await again();',
-    // Each promise waits for the next: a fast machine runs out of memory first.
+    // None of them settles, as each waits for the next, so that all are kept. Whether their memory or
+    // their time is over first depends on how fast the machine makes them; one or the other ends it.
     ['timeout', 'memory'],
   ],
   [

@@ -9,6 +9,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { skipLoudly } from './skip.ts';
 
 export interface TestNginx {
   /** Path of the socket that `listen` names: `<folder>/<name>`. */
@@ -28,11 +29,7 @@ export async function startNginxOrSkip(
 ): Promise<TestNginx> {
   const nginx = await startNginx(http);
   if (nginx !== undefined) return nginx;
-  if (process.env.CI) throw new Error('CI is set, and nginx is not on PATH');
-  process.stderr.write(
-    '\n!! nginx is not on PATH: THE TESTS BEHIND A REAL PROXY DO NOT RUN. Install it to run them.\n',
-  );
-  return context.skip();
+  return skipLoudly(context, 'nginx is not on PATH; install it to run what stands behind it');
 }
 
 /** `http`: what goes into the block of that name. `undefined` when the program is not installed. */

@@ -4,6 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { createLogger } from '../../shared/observability/logger.ts';
+import { createPool, type Pool } from '../../shared/postgres/pool.ts';
 import { TEMPLATE_DATABASE, testServer, urlOf } from './test-server.ts';
 
 export interface TestDatabase {
@@ -32,6 +34,30 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     adminConnectionString: urlOf(server.adminUrl, name),
     serverDataDir: server.dataDir,
     drop: () => run(admin, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
+}
+
+export interface TestPool {
+  readonly database: TestDatabase;
+  /** Connections as the product has them. */
+  readonly pool: Pool;
+  /** Ends the pool first. */
+  drop(): Promise<void>;
+}
+
+/** A database of its own with a pool of at most `max` connections to it. */
+export async function createTestPool(max: number): Promise<TestPool> {
+  const database = await createTestDatabase();
+  const { connectionString } = database;
+  const log = createLogger('test', 'silent');
+  const pool = createPool({ connectionString, max, applicationName: 'test', log });
+  return {
+    database,
+    pool,
+    async drop() {
+      await pool.end();
+      await database.drop();
+    },
   };
 }
 

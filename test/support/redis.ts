@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
+import { skipLoudly } from './skip.ts';
 
 export interface TestRedis {
   /** As `REDIS_URL`. */
@@ -22,11 +23,7 @@ const ATTEMPTS = 5;
 export async function startRedisOrSkip(context: Mocha.Context): Promise<TestRedis> {
   const redis = await startRedis();
   if (redis !== undefined) return redis;
-  if (process.env.CI) throw new Error('CI is set, and redis-server is not on PATH');
-  process.stderr.write(
-    '\n!! redis-server is not on PATH: THE REDIS TESTS DO NOT RUN. Install it to run them.\n',
-  );
-  return context.skip();
+  return skipLoudly(context, 'redis-server is not on PATH; install it to run what needs it');
 }
 
 /** Starts one; `undefined` when the program is not installed. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { type Origin, startOrigin } from '../../proxy/origin.ts';
 import { type Proxies, startProxies } from '../../proxy/proxies.ts';
-import { call } from '../../support/http-call.ts';
+import { call, type JsonObject } from '../../support/http-call.ts';
 import { type TrailRow, trailOf } from './trail.ts';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
@@ -43,6 +43,11 @@ describe('the audit trail of tokens that go through proxies', () => {
       tokens.map((entity_id) => ({ operation: 'use', entity_id, ...via })),
     );
     expect(rows.map(({ actor_id }) => actor_id)).to.deep.equal([id, id]);
+    const { baseUrl, tenant } = proxies.control;
+    const logs = await call<{ data: JsonObject[] }>(baseUrl, `GET /logs?entity_id=${tokens[0]}`, {
+      key: tenant.managementKey,
+    });
+    expect(logs.body.data[0]).to.include({ via_type: 'proxy', via_id: proxy.id });
   });
 
   it('tells nothing of a request that brings out no token', async () => {

@@ -3,26 +3,20 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { QueryConfig } from 'pg';
 import { createRecordReader, type ScopeKey } from '../../../shared/idempotency/record-store.ts';
-import { createLogger } from '../../../shared/observability/logger.ts';
-import { createPool, type Pool, type Queryable } from '../../../shared/postgres/pool.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts';
+import type { Pool, Queryable } from '../../../shared/postgres/pool.ts';
+import { createTestPool, type TestPool } from '../../support/postgres.ts';
 
 const LARGE_BYTES = 4 * 1024 * 1024;
 const tenant_id = randomUUID();
 
 describe('large kept answers', () => {
-  let database: TestDatabase;
+  let database: TestPool;
   let pool: Pool;
   before(async () => {
-    database = await createTestDatabase();
-    const log = createLogger('test', 'silent');
-    const { connectionString } = database;
-    pool = createPool({ connectionString, max: 4, applicationName: 'test', log });
+    database = await createTestPool(4);
+    pool = database.pool;
   });
-  after(async () => {
-    await pool?.end();
-    await database?.drop();
-  });
+  after(() => database?.drop());
 
   async function keep(sealed: Buffer): Promise<ScopeKey> {
     const scope = randomBytes(32);

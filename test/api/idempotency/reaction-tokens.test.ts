@@ -79,15 +79,13 @@ describe('tokens of a reaction with an idempotency key', () => {
     it(`do not make the code run again when the database is away for a moment: ${what}`, async () => {
       const script = `await fetch('${destination.url}/ran'); return { ${what} }`;
       const { id } = await reactors.script(script);
-      let release: () => void = () => undefined;
-      destination.hold = () => new Promise<void>((resolve) => (release = resolve));
+      const { held, release } = destination.holdNext();
       const seen = destination.requests;
       const key = newKey();
       const first = react(id, key);
-      while (destination.requests === seen) await delay(5);
+      await held;
       const shut = await shutRecords();
       release();
-      destination.hold = undefined;
       let refused: string[] = [];
       while (refused.length === 0) refused = await shut.waiting();
       // Whoever waited has been told that it cannot be.

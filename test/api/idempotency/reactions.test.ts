@@ -60,13 +60,10 @@ describe('reactions with an idempotency key', () => {
   /** A reaction that waits at the destination until `release`. */
   const holding = async (then = RANDOM) => {
     const { id } = await reactors.script(`await fetch('${destination.url}/held'); ${then}`);
-    let release: () => void = () => undefined;
-    destination.hold = () => new Promise<void>((resolve) => (release = resolve));
-    const seen = destination.requests;
+    const { held, release } = destination.holdNext();
     const key = newKey();
     const first = react(id, key);
-    while (destination.requests === seen) await delay(5);
-    destination.hold = undefined;
+    await held;
     return { id, key, first, release };
   };
 
@@ -87,8 +84,7 @@ describe('reactions with an idempotency key', () => {
     const { id } = await reactors.script(
       `await fetch('${destination.url}/gone'); return { raw: Math.random() }`,
     );
-    let release: () => void = () => undefined;
-    destination.hold = () => new Promise<void>((resolve) => (release = resolve));
+    const { held, release } = destination.holdNext();
     const seen = destination.requests;
     const key = newKey();
     const leaving = new AbortController();
@@ -101,10 +97,9 @@ describe('reactions with an idempotency key', () => {
       body: '{}',
       signal: leaving.signal,
     }).catch((error: Error) => error.name);
-    while (destination.requests === seen) await delay(5);
+    await held;
     leaving.abort();
     expect(await gone).to.equal('AbortError');
-    destination.hold = undefined;
     release();
     let again = await react(id, key);
     while (again.status === 409) again = await react(id, key);

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { call, type JsonObject } from '../../support/http-call.ts';
-import { inParallel } from '../../support/in-parallel.ts';
-import { expectProblem, type TokenBody, type TokenClient } from '../tokens/token-client.ts';
+import { expectProblem, type TokenClient } from '../tokens/token-client.ts';
 import { REVEAL_ALL, startVault, type Vault } from '../tokens/vault.ts';
-import { countRecords, expectReplay, keyed, newKey } from './keyed.ts';
+import { countRecords, expectReplay, keyed, keyedCreate, keyedPatch, newKey } from './keyed.ts';
 
 const NUMBER = '4242424242424242';
-const PATCH = { 'content-type': 'application/merge-patch+json' };
 const DAY_S = 86_400;
 
 describe('writes of tokens with an idempotency key', () => {
@@ -20,10 +18,9 @@ describe('writes of tokens with an idempotency key', () => {
   });
   after(() => vault?.stop());
 
-  const create = (key: string, json: unknown, by = tokens) =>
-    by.send('POST /tokens', keyed(key, { json }));
+  const create = (key: string, json: unknown, by = tokens) => keyedCreate(by, key, json);
   const patch = (key: string, id: string, json: unknown, by = tokens) =>
-    by.send(`PATCH /tokens/${id}`, keyed(key, { body: JSON.stringify(json), headers: PATCH }));
+    keyedPatch(by, key, id, json);
   const total = async () => (await tokens.list('?size=0')).body.pagination.total_items;
 
   describe('have one effect and the same answer', () => {
@@ -104,57 +101,6 @@ describe('writes of tokens with an idempotency key', () => {
       expect((await tokens.remove(first.body.id)).status).to.equal(204);
       expectReplay(await create(key, { type: 'token', data: 'one' }), first);
       expectProblem(await tokens.read(first.body.id), 404);
-    });
-  });
-
-  describe('sent 100 times at once', () => {
-    const statusesOf = async (send: () => Promise<{ status: number; text: string }>) => {
-      const answers = await Promise.all(Array.from({ length: 100 }, send));
-      const fine = answers.filter(({ status }) => status < 300);
-      expect(fine.length).to.be.at.least(1);
-      expect(new Set(fine.map(({ text }) => text)).size).to.equal(1);
-      for (const { status, text } of answers) {
-        if (status >= 300) expect([status, text]).to.satisfy(isInProgress);
-      }
-    };
-    const isInProgress = ([status, text]: [number, string]) =>
-      status === 409 && text.includes('in progress');
-
-    it('create one token', async () => {
-      const before = await total();
-      const key = newKey();
-      await statusesOf(() => create(key, { type: 'token', data: randomUUID() }));
-      expect(await total()).to.equal(before + 1);
-    });
-    it('create one token, also with an id that the first takes from the others', async () => {
-      const before = await total();
-      const key = newKey();
-      const id = `id-${randomUUID()}`;
-      await statusesOf(() => create(key, { type: 'token', data: 'x', id }));
-      expect(await total()).to.equal(before + 1);
-    });
-    it('create one token among many others', async () => {
-      const before = await total();
-      const key = newKey();
-      const others = inParallel(Array.from({ length: 200 }), async (_, index) => {
-        const json = { type: 'token', data: 'other' };
-        const answer = index % 2 === 0 ? await tokens.create(json) : await create(newKey(), json);
-        expect(answer.status).to.equal(201);
-      });
-      await statusesOf(() => create(key, { type: 'token', data: 'x' }));
-      await others;
-      expect(await total()).to.equal(before + 201);
-    });
-    it('patch once', async () => {
-      const { id } = await tokens.created({ type: 'token', data: 'x' });
-      const key = newKey();
-      await statusesOf(() => patch(key, id, { metadata: { at: 'once' } }));
-    });
-    it('tokenize once', async () => {
-      const before = await total();
-      const key = newKey();
-      await statusesOf(() => tokens.send('POST /tokenize', keyed(key, { json: ['a', 'b'] })));
-      expect(await total()).to.equal(before + 2);
     });
   });
 
@@ -282,78 +228,6 @@ describe('writes of tokens with an idempotency key', () => {
       const late = await patch(key, id, { metadata: { n: '2' } }, later);
       expect(late.body.metadata).to.deep.equal({ n: '2' });
       expect(first.body.metadata).to.deep.equal({ n: '1' });
-    });
-  });
-
-  describe('are shown again to nobody who might not see them now', () => {
-    const manage = (line: string, json?: unknown) =>
-      call(vault.url, line, { key: vault.control.tenant.managementKey, json });
-    const RULES = REVEAL_ALL;
-    const application = async (rules = RULES) => {
-      const json = { name: 'Keyed', type: 'private', rules };
-      const made = await manage('POST /applications', json);
-      const id = String(made.body.id);
-      const send = (key: string) =>
-        call<TokenBody>(vault.url, 'POST /tokens', {
-          ...keyed(key, { json: { type: 'token', data: 'x', mask: 'shown', containers: ['/a/'] } }),
-          key: String(made.body.key),
-        });
-      const become = async (changed: unknown[]) => {
-        const put = { name: 'Keyed', rules: changed };
-        expect((await manage(`PUT /applications/${id}`, put)).status).to.equal(200);
-      };
-      return { id, send, become };
-    };
-
-    it('not to a deleted application', async () => {
-      const { id, send } = await application();
-      const key = newKey();
-      expect((await send(key)).status).to.equal(201);
-      expect((await manage(`DELETE /applications/${id}`)).status).to.equal(204);
-      expect((await send(key)).status).to.equal(401);
-    });
-    it('not without the permission, nor without it in that container', async () => {
-      const { send, become } = await application();
-      const key = newKey();
-      const first = await send(key);
-      await become([{ ...RULES[0], permissions: ['token:read'] }]);
-      expectProblem(await send(key), 403);
-      await become([{ ...RULES[0], container: '/b/' }]);
-      expectProblem(await send(key), 403);
-      await become(RULES);
-      expectReplay(await send(key), first);
-    });
-    it('not as openly as it was shown', async () => {
-      const { send, become } = await application();
-      const key = newKey();
-      const first = await send(key);
-      expect(first.text).to.contain('shown');
-      await become([{ ...RULES[0], transform: 'redact' }]);
-      const redacted = await send(key);
-      expectProblem(redacted, 403);
-      expect(redacted.text).not.to.contain('shown');
-      await become([{ ...RULES[0], transform: 'mask' }]);
-      expectReplay(await send(key), first);
-    });
-    it('not another token that it duplicated, once that cannot be read', async () => {
-      const { send, become, id } = await application();
-      expect((await send(newKey())).status).to.equal(201);
-      const data = `data ${randomUUID()}`;
-      const open = { type: 'token', data, mask: 'secret mask', containers: ['/b/'] };
-      await tokens.created(open);
-      const regenerated = await manage(`POST /applications/${id}/regenerate`);
-      const json = { ...open, containers: ['/a/'], deduplicate_token: true };
-      const key = newKey();
-      const duplicate = () =>
-        call(vault.url, 'POST /tokens', {
-          ...keyed(key, { json }),
-          key: String(regenerated.body.key),
-        });
-      const first = await duplicate();
-      expect(first.text).to.contain('secret mask');
-      expectReplay(await duplicate(), first);
-      await become([{ ...RULES[0], container: '/a/' }]);
-      expectProblem(await duplicate(), 403);
     });
   });
 

@@ -1,16 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import {
-  type AccessRule,
-  compileAccess,
-  type StoredAccess,
-  type Transform,
-} from '../../../shared/access/access-rules.ts';
-import { createDataKeys } from '../../../shared/crypto/data-keys.ts';
-import { ApiError } from '../../../shared/errors.ts';
-import { createBatchReader } from '../../../shared/tokens/batch-reader.ts';
-import { detokenize as detokenizeBody } from '../../../shared/tokens/detokenize.ts';
-import { createTokenOpener } from '../../../shared/tokens/reveal.ts';
+import type { AccessRule, Transform } from '../../../shared/access/access-rules.ts';
+
 import type { Answer, JsonObject } from '../../support/http-call.ts';
 import { expectProblem, type TokenBody, type TokenClient } from './token-client.ts';
 import { HOUR_S, REVEAL_ALL, startVault, type Vault } from './vault.ts';
@@ -241,74 +232,6 @@ describe('POST /detokenize', () => {
       expectProblem(await tokens.send('POST /detokenize', text), 415);
       const empty = { body: '', headers: { 'content-type': 'application/json' } };
       expectProblem(await tokens.send('POST /detokenize', empty), 400);
-    });
-  });
-
-  describe('as reactors and proxies use it', () => {
-    /** Detokenizes under `token:use` with a reader of its own; says what was read and confirmed. */
-    async function use(body: unknown, access: Partial<StoredAccess>) {
-      const { pool, installation, tenant } = vault.control;
-      const batches: number[] = [];
-      const versions = new Set<string | null>();
-      const dataKeys = createDataKeys(pool, installation);
-      const { value } = await detokenizeBody(body, 'args', {
-        tenant_id: tenant.id,
-        access: compileAccess({ type: 'private', permissions: [], rules: [], ...access }),
-        permission: 'token:use',
-        reader: createBatchReader(pool, (rows) => batches.push(rows)),
-        opener: createTokenOpener(dataKeys, () => {}),
-        confirm: ({ config_version }) => versions.add(config_version),
-        accessed: () => undefined,
-      });
-      return { value, batches, versions };
-    }
-    const using = (transform: Transform): Partial<StoredAccess> => ({
-      rules: [{ priority: 1, container: '/', transform, permissions: ['token:use'] }],
-    });
-    async function refusal(work: Promise<unknown>): Promise<ApiError> {
-      const error = await work.then(
-        () => undefined,
-        (reason: unknown) => reason,
-      );
-      if (!(error instanceof ApiError)) throw error ?? new Error('accepted');
-      return error;
-    }
-
-    it('reads all tokens in one statement, and confirms each reading', async () => {
-      const json = Array.from({ length: 100 }, (_, index) => index);
-      const ids = (await tokens.send<string[]>('POST /tokenize', { json })).body;
-      const read = await use({ a: ids.map((id) => `{{ ${id} }}`) }, using('reveal'));
-      expect(read.value).to.deep.equal({ a: json });
-      expect(read.batches).to.deep.equal([100]);
-      expect([...read.versions])
-        .to.have.length(1)
-        .and.not.include(null);
-    });
-    it('reads nothing when there is nothing to replace', async () => {
-      const { value, batches, versions } = await use({ a: 1 }, {});
-      expect([value, batches, [...versions]]).to.deep.equal([{ a: 1 }, [], []]);
-    });
-    it('reveals by a plain permission, and obeys the transforms of rules', async () => {
-      const body = `{{ ${card.id} }}`;
-      const plainly = await use(body, { permissions: ['token:use'] });
-      expect(plainly.value).to.deep.equal(CARD);
-      expect((await use(body, using('reveal'))).value).to.deep.equal(CARD);
-      expect((await use(body, using('mask'))).value).to.deep.equal(MASKED);
-    });
-    it('is refused with 403 under redact and without the permission', async () => {
-      const body = { a: `{{ ${card.id} }}` };
-      for (const access of [using('redact'), { permissions: ['token:read'] }, {}]) {
-        expect((await refusal(use(body, access))).code).to.equal('forbidden');
-      }
-    });
-    it('names members below what the body is called', async () => {
-      const access = using('reveal');
-      const malformed = await refusal(use({ a: ['{{'] }, access));
-      expect(malformed.errors).to.have.all.keys('args.a.0');
-      const failing = await refusal(use({ a: `{{ ${card.id} | to_number }}` }, access));
-      expect(failing.errors).to.have.all.keys('args.a');
-      const many = Array.from({ length: 101 }, (_, index) => `{{ token-${index} }}`);
-      expect((await refusal(use(many, access))).errors).to.have.all.keys('args');
     });
   });
 });

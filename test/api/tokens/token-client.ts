@@ -40,6 +40,9 @@ export interface TokenClient {
   patchText(id: string, text: string): Promise<Answer<TokenBody>>;
   remove(id: string): Promise<Answer<undefined>>;
   list(query?: string): Promise<Answer<TokenPage>>;
+  tokenize<T = JsonObject>(json: unknown): Promise<Answer<T>>;
+  /** Tokenizes and returns what became of `json`; fails unless it was done. */
+  tokenized<T>(json: unknown): Promise<T>;
 }
 
 export function tokenClient(url: string, key: string): TokenClient {
@@ -52,6 +55,7 @@ export function tokenClient(url: string, key: string): TokenClient {
       headers: { 'content-type': 'application/merge-patch+json' },
     });
   const create = (json: unknown) => send('POST /tokens', { json });
+  const tokenize = <T = JsonObject>(json: unknown) => send<T>('POST /tokenize', { json });
   return {
     send,
     createText: (body) =>
@@ -67,6 +71,12 @@ export function tokenClient(url: string, key: string): TokenClient {
     patchText,
     remove: (id) => send<undefined>(`DELETE ${path(id)}`),
     list: (query = '') => send<TokenPage>(`GET /tokens${query}`),
+    tokenize,
+    async tokenized<T>(json: unknown) {
+      const answer = await tokenize<T>(json);
+      expect(answer.status, answer.text.slice(0, 500)).to.equal(200);
+      return answer.body;
+    },
   };
 }
 

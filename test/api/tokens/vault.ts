@@ -2,16 +2,13 @@
  * Both planes over real HTTP on a database of their own, for one file of token tests. More data
  * planes on the same database, with their clocks set ahead, are how these tests travel in time.
  */
-import { readEnvironment } from '../../../config/environment.ts';
-import { requiredSettings } from '../../../config/required-settings.ts';
-import { createDataPlane } from '../../../data-plane/create-data-plane.ts';
 import type { AccessRule } from '../../../shared/access/access-rules.ts';
-import { createLogger } from '../../../shared/observability/logger.ts';
 import {
   startTestControlPlane,
   type TestControlPlane,
   type TestTenant,
 } from '../../support/control-plane.ts';
+import { createTestDataPlane } from '../../support/data-plane.ts';
 import { call } from '../../support/http-call.ts';
 import { type TokenClient, tokenClient } from './token-client.ts';
 
@@ -95,20 +92,8 @@ async function createKey(url: string, grants: Grants, { managementKey }: TestTen
 }
 
 async function startDataPlane(control: TestControlPlane, aheadSeconds: number): Promise<DataPlane> {
-  const { connectionString, kek } = control.database;
-  const environment = readEnvironment({
-    NODE_ENV: 'test',
-    DATABASE_URL: connectionString,
-    SALLYPORT_KEK: kek,
-    PORT: '0',
-    CONTROL_PLANE_PORT: String(control.port),
-    DATABASE_POOL_MAX: '8',
-    // Tokens need none, and these tests start many data planes.
-    SANDBOX_HOSTS: '0',
-    SALLYPORT_TEST_CLOCK_OFFSET: String(aheadSeconds),
-  });
-  const settings = { ...environment, ...requiredSettings(environment) };
-  const plane = createDataPlane(settings, createLogger('test', 'silent'));
+  const settings = { SALLYPORT_TEST_CLOCK_OFFSET: String(aheadSeconds) };
+  const plane = createTestDataPlane(control, settings);
   const port = await plane.start();
   return { url: `http://localhost:${port}`, stop: plane.stop };
 }

@@ -2,9 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { enqueueJob, type JobKind } from '../../../shared/jobs/job-store.ts';
-import { createLogger } from '../../../shared/observability/logger.ts';
-import { createPool, inTransaction, type Pool } from '../../../shared/postgres/pool.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts';
+import { inTransaction, type Pool } from '../../../shared/postgres/pool.ts';
+import { createTestPool, type TestDatabase } from '../../support/postgres.ts';
 import { type Program, startProgram } from '../../support/start-program.ts';
 
 export interface JobTable {
@@ -28,10 +27,8 @@ const PATIENCE_MS = 60_000;
 
 /** Drop it in `after`: it ends the processes it has started. */
 export async function createJobTable(): Promise<JobTable> {
-  const database = await createTestDatabase();
+  const { database, pool, drop } = await createTestPool(4);
   const { connectionString } = database;
-  const log = createLogger('test', 'silent');
-  const pool = createPool({ connectionString, max: 4, applicationName: 'test', log });
   await pool.query(`
     CREATE TABLE job_effects (job_id uuid NOT NULL, kind text NOT NULL, outcome text NOT NULL);
     CREATE TABLE job_runs (job_id uuid NOT NULL, pid integer NOT NULL);
@@ -85,8 +82,7 @@ export async function createJobTable(): Promise<JobTable> {
     drop: async () => {
       for (const { child } of programs) child.kill('SIGKILL');
       await Promise.all(programs.map(({ finished }) => finished));
-      await pool.end();
-      await database.drop();
+      await drop();
     },
   };
 }

@@ -6,9 +6,8 @@ import { createChangeRecord } from '../../../data-plane/config-cache/change-reco
 import { createProxyCache } from '../../../data-plane/config-cache/proxy-cache.ts';
 import { createReactorCache } from '../../../data-plane/config-cache/reactor-cache.ts';
 import { generateProxyKey, hashProxyKey } from '../../../shared/api-keys.ts';
-import { createLogger } from '../../../shared/observability/logger.ts';
-import { createPool, type Pool, type Queryable } from '../../../shared/postgres/pool.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts';
+import type { Pool, Queryable } from '../../../shared/postgres/pool.ts';
+import { createTestPool, type TestPool } from '../../support/postgres.ts';
 
 /** A mebibyte of code is two of memory, if any letter of it is wide: 32 of them fill 64 MiB. */
 const TOO_MANY = 40;
@@ -18,16 +17,14 @@ describe('the configuration that a process keeps', () => {
   const tenantId = randomUUID();
   const version = randomUUID();
   const pepper = createSecretKey(randomBytes(32));
-  let database: TestDatabase;
+  let database: TestPool;
   let pool: Pool;
   let db: Queryable;
   let statements = 0;
 
   before(async () => {
-    database = await createTestDatabase();
-    const { connectionString } = database;
-    const log = createLogger('test', 'silent');
-    pool = createPool({ connectionString, max: 2, applicationName: 'test', log });
+    database = await createTestPool(2);
+    pool = database.pool;
     const query = (statement: QueryConfig): Promise<unknown> => {
       statements += 1;
       return pool.query(statement);
@@ -37,10 +34,7 @@ describe('the configuration that a process keeps', () => {
       ...[tenantId, version],
     ]);
   });
-  after(async () => {
-    await pool.end();
-    await database.drop();
-  });
+  after(() => database?.drop());
 
   const shared = () => ({
     ...{ db, pepper, changesBetween: createChangeRecord(db), versionOf: async () => version },

@@ -5,9 +5,8 @@
 import { expect } from 'chai';
 import type { EntryCache } from '../../../data-plane/config-cache/entry-cache.ts';
 import { createEntryStore, entryBytes } from '../../../data-plane/config-cache/entry-store.ts';
-import { createLogger } from '../../../shared/observability/logger.ts';
-import { createPool, type Pool } from '../../../shared/postgres/pool.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts';
+import type { Pool } from '../../../shared/postgres/pool.ts';
+import { createTestPool, type TestPool } from '../../support/postgres.ts';
 import { TenantHistory, type TestEntry } from './tenant-history.ts';
 
 const THINGS = Array.from({ length: 500 }, (_, index) => `thing-${index}`);
@@ -63,20 +62,15 @@ describe('the memory of a configuration cache', () => {
 });
 
 describe('a configuration cache through changes', () => {
-  let database: TestDatabase;
+  let database: TestPool;
   let pool: Pool;
   let tenant: TenantHistory;
   let cache: EntryCache<TestEntry>;
   before(async () => {
-    database = await createTestDatabase();
-    const { connectionString } = database;
-    const log = createLogger('test', 'silent');
-    pool = createPool({ connectionString, max: 4, applicationName: 'test', log });
+    database = await createTestPool(4);
+    pool = database.pool;
   });
-  after(async () => {
-    await pool.end();
-    await database.drop();
-  });
+  after(() => database?.drop());
   beforeEach(async () => {
     tenant = new TenantHistory(pool);
     await tenant.begin();
