@@ -31,12 +31,16 @@ export function evaluateTokenMask({
   data,
 }: Pick<TokenDraft, 'type' | 'mask' | 'data'>): unknown {
   const masked = evaluateMask(mask, { data });
-  return type === 'card' && isObject(masked) ? withoutNulls(masked) : masked;
+  return type === 'card' && isObject(masked) ? withoutMissingExpiry(masked) : masked;
 }
 
-/** A card may have no expiry: its mask shows it as its data do, not as null (facts 5.7). */
-function withoutNulls(members: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+/** A card may have no expiry: its mask shows that as its data do, not as null (facts 5.7). */
+function withoutMissingExpiry(members: Record<string, unknown>): Record<string, unknown> {
+  const { expiration_month, expiration_year } = members;
+  if (expiration_month !== null && expiration_year !== null) return members;
+  const isThere = ([name, value]: [string, unknown]): boolean =>
+    value !== null || (name !== 'expiration_month' && name !== 'expiration_year');
+  return Object.fromEntries(Object.entries(members).filter(isThere));
 }
 
 /** The text that the fingerprint is made of: it may be as large as the data. */

@@ -201,7 +201,11 @@ describe('a script that has called out', () => {
   afterEach(() => sandbox.supervisor.close());
 
   it('is not run again when its host is lost; one that has not is', async () => {
-    const [serving] = sandbox.supervisor.status().pids;
+    // One thread and one script: the bystander has begun, and waits, when the other one calls out.
+    const single = await startSandbox({ thread_count: 1 });
+    const source = `module.exports = (req) => req.args.calls
+      ? req.bt.detokenize(1) : new Promise((r) => setTimeout(() => r("done"), 300));`;
+    const [serving] = single.supervisor.status().pids;
     let called = (): void => undefined;
     const calling = new Promise<void>((resolve) => {
       called = resolve;
@@ -210,14 +214,16 @@ describe('a script that has called out', () => {
       called();
       return new Promise(() => undefined);
     });
-    const waiting = sandbox.result(CALL, { services: { bt: service.run } });
-    const slow = 'module.exports = () => new Promise((r) => setTimeout(() => r("done"), 300));';
-    const bystander = sandbox.result(slow, { services: { bt: service.run } });
+    const run = (calls: boolean) =>
+      single.result(source, { services: { bt: service.run }, args: JSON.stringify({ calls }) });
+    const bystander = run(false);
+    const waiting = run(true);
     await calling;
     process.kill(serving as number, 'SIGKILL');
     expect(await waiting).to.deep.equal({ kind: 'interrupted' });
     expect(await bystander).to.deep.equal({ kind: 'ok', value: '"done"' });
     expect([service.calls, service.aborted]).to.deep.equal([1, 1]);
+    await single.supervisor.close();
   });
 
   it('is not run again when it may have ended its host', async () => {
