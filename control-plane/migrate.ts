@@ -17,8 +17,6 @@ import * as idempotency from './migrations/0006-idempotency.ts';
 import * as transactions from './migrations/0007-transactions.ts';
 import * as jobs from './migrations/0008-jobs.ts';
 import * as audit from './migrations/0009-audit.ts';
-import * as stagedOrigin from './migrations/0010-staged-origin.ts';
-import * as dueAnswers from './migrations/0011-due-answers.ts';
 
 interface Migration {
   name: string;
@@ -35,8 +33,6 @@ const MIGRATIONS: Migration[] = [
   { name: '0007-transactions', up: transactions.up },
   { name: '0008-jobs', up: jobs.up },
   { name: '0009-audit', up: audit.up },
-  { name: '0010-staged-origin', up: stagedOrigin.up },
-  { name: '0011-due-answers', up: dueAnswers.up },
 ];
 
 const SOURCE: Knex.MigrationSource<Migration> = {

@@ -11,6 +11,9 @@ export async function up(knex: Knex): Promise<void> {
       sealed bytea,
       -- The moment of the effect: completes an answer that was sealed before it.
       effect_at timestamptz,
+      -- From when on it is not shown any more, since a cvc was opened for it; part of its seal. Null: as
+      -- long as the row is there, or it has been erased already.
+      due_at timestamptz,
       lease_id uuid,
       leased_until timestamptz,
       created_at timestamptz NOT NULL DEFAULT clock_now(),
@@ -20,5 +23,6 @@ export async function up(knex: Knex): Promise<void> {
     ALTER TABLE idempotency_records ALTER COLUMN sealed SET STORAGE EXTERNAL;
     -- As tokens_due in 0008: for sweeps alone.
     CREATE INDEX idempotency_records_by_age ON idempotency_records (created_at) WHERE scope > '';
+    CREATE INDEX idempotency_records_due ON idempotency_records (due_at) WHERE due_at IS NOT NULL;
   `);
 }

@@ -30,7 +30,10 @@ export async function up(knex: Knex): Promise<void> {
       transaction_id uuid NOT NULL,
       PRIMARY KEY (tenant_id, token_id)
     );
-    CREATE INDEX token_locks_by_transaction ON token_locks (tenant_id, transaction_id);
+    -- As tokens_due in 0008: for what a transaction holds alone. While the table is empty a lookup of one
+    -- token could be planned on it, for good.
+    CREATE INDEX token_locks_by_transaction ON token_locks (tenant_id, transaction_id)
+      WHERE token_id > '';
 
     -- Tokens as they will be once the transaction commits.
     CREATE TABLE staged_tokens (
@@ -43,6 +46,8 @@ export async function up(knex: Knex): Promise<void> {
       previous_container text COLLATE "C",
       type text COLLATE "C" NOT NULL,
       container text COLLATE "C" NOT NULL,
+      -- Of a new token: where it was created, and by which right, once a patch has moved it.
+      created_container text COLLATE "C",
       metadata json,
       fingerprint text COLLATE "C",
       fingerprint_expression text,

@@ -38,10 +38,14 @@ export async function up(knex: Knex): Promise<void> {
       -- Status and body, exactly one per request; written in the transaction that ends its job.
       sealed bytea NOT NULL,
       created_at timestamptz NOT NULL DEFAULT clock_now(),
+      -- From when on it is not shown any more, since a cvc was opened for it; part of its seal. Null: as
+      -- long as the row is there, or it has been erased already.
+      due_at timestamptz,
       PRIMARY KEY (tenant_id, id)
     );
     ALTER TABLE reactor_results ALTER COLUMN sealed SET STORAGE EXTERNAL;
     CREATE INDEX reactor_results_by_age ON reactor_results (created_at) WHERE sealed > '';
+    CREATE INDEX reactor_results_due ON reactor_results (due_at) WHERE due_at IS NOT NULL;
 
     CREATE TABLE webhook_secrets (
       tenant_id uuid NOT NULL,

@@ -1,6 +1,7 @@
 /** What a commit does to the live tokens, a statement for each kind of change. */
 import { NOT_EXPIRED } from '../tokens/token-row.ts';
 import { DELETE_PARTS } from '../tokens/token-store.ts';
+import { ANY_TOKEN } from './transaction-store.ts';
 
 /**
  * Tokens of one statement that writes index terms: each token may have scores of them, and those of a full
@@ -142,7 +143,9 @@ export const INSERT_NEW = {
       ON CONFLICT (tenant_id, token_id)
         DO UPDATE SET sealed = excluded.sealed, due_at = excluded.due_at
     ),
-    locks AS (DELETE FROM token_locks WHERE tenant_id = $1 AND transaction_id = $2),
+    locks AS (
+      DELETE FROM token_locks WHERE tenant_id = $1 AND transaction_id = $2 AND ${ANY_TOKEN}
+    ),
     deltas AS (
       INSERT INTO token_count_deltas (tenant_id, container, type, delta)
       SELECT tenant_id, container, type, count(*) FROM inserted GROUP BY 1, 2, 3

@@ -3,11 +3,16 @@
  * transaction whose time is over is rolled back for everybody, swept or not.
  */
 import { inTransaction, type Pool, type Queryable } from '../postgres/pool.ts';
+import { ANY_TOKEN } from './transaction-store.ts';
 
 /** Transactions looked at by one batch. */
 const BATCH_TRANSACTIONS = 100;
 
-const STAGED_TABLES = ['staged_tokens', 'staged_cvcs', 'token_locks'] as const;
+const STAGED_TABLES = [
+  { table: 'staged_tokens', rows: 'true' },
+  { table: 'staged_cvcs', rows: 'true' },
+  { table: 'token_locks', rows: ANY_TOKEN },
+] as const;
 
 /**
  * One batch; returns how many rows it has marked or removed. Finished ones stay known for a day. Each
@@ -60,7 +65,7 @@ function clearExpired(pool: Pool, limit: number): Promise<Cleared> {
     const values = [rows.map((row) => row.tenant_id), rows.map((row) => row.id)];
     let removed = 0;
     let complete = true;
-    for (const table of STAGED_TABLES) {
+    for (const { table, rows: those } of STAGED_TABLES) {
       const { rowCount } = await client.query({
         name: `clear-expired-${table}`,
         text: `
@@ -68,7 +73,7 @@ function clearExpired(pool: Pool, limit: number): Promise<Cleared> {
             SELECT s.ctid FROM unnest($1::uuid[], $2::uuid[]) AS e (tenant_id, id)
             CROSS JOIN LATERAL (
               SELECT ctid FROM ${table} WHERE tenant_id = e.tenant_id AND transaction_id = e.id
-              LIMIT $3
+                AND ${those} LIMIT $3
             ) s LIMIT $3))`,
         values: [...values, limit],
       });

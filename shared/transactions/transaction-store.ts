@@ -128,6 +128,9 @@ async function endIfFree(
   return row;
 }
 
+/** Always true; stated wherever what a transaction holds is found by the index made for that. */
+export const ANY_TOKEN = "token_id > ''";
+
 /** Removes everything the transaction has staged, and lets go of its tokens. */
 export async function clearStaged(
   client: Queryable,
@@ -137,7 +140,9 @@ export async function clearStaged(
     name: 'clear-staged',
     text: `
       WITH cvcs AS (DELETE FROM staged_cvcs WHERE tenant_id = $1 AND transaction_id = $2),
-      locks AS (DELETE FROM token_locks WHERE tenant_id = $1 AND transaction_id = $2)
+      locks AS (
+        DELETE FROM token_locks WHERE tenant_id = $1 AND transaction_id = $2 AND ${ANY_TOKEN}
+      )
       DELETE FROM staged_tokens WHERE tenant_id = $1 AND transaction_id = $2`,
     values: [tenant_id, id],
   });
