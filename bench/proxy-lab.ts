@@ -7,6 +7,7 @@ import type { Environment } from '../config/environment.ts';
 import { parseAddressRange } from '../shared/egress/ip-address.ts';
 import { startProcess } from './child-process.ts';
 import type { Lab } from './lab.ts';
+import type { ForwarderSettings } from './peers/forwarder.ts';
 import type { HttpProxySettings } from './peers/http-proxy.ts';
 import { findNginx, startNginx } from './peers/nginx.ts';
 import { startDataPlane, type Vault } from './vault.ts';
@@ -42,6 +43,14 @@ export async function startNginxIfThere(lab: Lab, originPort: number): Promise<S
     return undefined;
   }
   return lab.keep(await startNginx(program, lab, originPort));
+}
+
+/** Node's own parts with nothing in between. */
+export async function startForwarder(lab: Lab, originPort: number): Promise<Server> {
+  const settings: ForwarderSettings = { originPort };
+  const started = await startProcess<{ port: number }>('peers/forwarder.ts', settings);
+  const { ready, pid } = lab.keep(started);
+  return { port: ready.port, pid };
 }
 
 /** Installs the package, pinned by its own lock, when it is not there. */

@@ -1,7 +1,13 @@
 /** Small JSON through a proxy, with and without expressions, against nginx and against http-proxy. */
 import type { Claim, Finding } from './claim.ts';
 import { clearOrders, createProxy, tokenOrders } from './proxy-calls.ts';
-import { startGateway, startHttpProxy, startNginxIfThere, startOrigin } from './proxy-lab.ts';
+import {
+  startForwarder,
+  startGateway,
+  startHttpProxy,
+  startNginxIfThere,
+  startOrigin,
+} from './proxy-lab.ts';
 import { interleave, perCpuSecond, type Round, ratio, summary } from './rounds.ts';
 import { seedCards } from './seed-cards.ts';
 import { startSubject } from './start-subject.ts';
@@ -24,6 +30,7 @@ export const proxy: Claim = {
       clear: await startSubject(lab, gateway, clear),
       tokens: await startSubject(lab, gateway, tokens),
       http_proxy: await startSubject(lab, await startHttpProxy(lab, origin.port), clear),
+      forwarder: await startSubject(lab, await startForwarder(lab, origin.port), clear),
     };
     const nginx = await startNginxIfThere(lab, origin.port);
     const plan = { ...PLAN, postgresPid: lab.postgresPid() };
@@ -35,22 +42,29 @@ export const proxy: Claim = {
   },
 };
 
-type Rounds = Record<'clear' | 'tokens' | 'http_proxy', Round[]> & { nginx?: Round[] };
+type Rounds = Record<'clear' | 'tokens' | 'http_proxy' | 'forwarder', Round[]> & {
+  nginx?: Round[];
+};
 
 function findingsOf(rounds: Rounds): Finding[] {
-  const { clear, tokens, http_proxy, nginx } = rounds;
+  const { clear, tokens, http_proxy, forwarder, nginx } = rounds;
   const details = Object.assign(
     {},
     ...Object.entries(rounds).map(([name, of]) => summary(name, of)),
   );
-  const finding = (title: string, ours: Round[], peer: Round[], atLeast: number): Finding => ({
-    ...{ title, unit: 'x', target: { atLeast }, details },
+  const reported = (title: string, ours: Round[], peer: Round[]): Finding => ({
+    ...{ title, unit: 'x', details },
     ...ratio(ours, peer, perCpuSecond),
+  });
+  const finding = (title: string, ours: Round[], peer: Round[], atLeast: number): Finding => ({
+    ...reported(title, ours, peer),
+    target: { atLeast },
   });
   const small = '1 KiB of JSON forwarded per CPU-second';
   return [
     ...(nginx === undefined ? [] : [finding(`${small} : nginx`, clear, nginx, 0.2)]),
     finding(`${small} : http-proxy 1.18.1`, clear, http_proxy, 1.6),
+    reported(`${small} : node:http and undici with nothing in between`, clear, forwarder),
     finding(`${small}, three expressions in it : none`, tokens, clear, 0.6),
   ];
 }

@@ -64,7 +64,7 @@ function linesOf({ problems, checkpoints, rows, uncovered, head }: AuditVerdict)
   const summary =
     head === null
       ? 'There is no checkpoint yet.'
-      : `${checkpoints} checkpoints over ${rows} rows; the newest is ${head.number}:${head.digest}`;
+      : `${checkpoints} checkpoint${checkpoints === 1 ? '' : 's'} over ${rows} rows; the newest is ${head.number}:${head.digest}`;
   const outcome = problems.length === 0 ? 'The audit trail is intact.' : 'It was tampered with.';
   return [...problems.map(lineOf), outcome, summary, `${uncovered} rows wait for the next one.`];
 }

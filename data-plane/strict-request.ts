@@ -48,6 +48,7 @@ export interface RefusedRequest extends Refusal {
 const BAD_VERSION = doubt('Only HTTP/1.1 and HTTP/1.0 are served');
 const BAD_HOST = doubt('The Host header must be one host name with an optional port');
 const BAD_HEADER_VALUE = doubt('A header contains characters other than visible ASCII');
+const BAD_KEY = doubt('The BT-API-KEY header contains characters other than visible ASCII');
 const BAD_CONNECTION = doubt('The Connection header names a header that must not be removed');
 const BAD_ENCODING = doubt('The only Transfer-Encoding served is chunked, once');
 const BAD_LENGTH = doubt('The Content-Length header is not one decimal number');
@@ -114,10 +115,9 @@ class RequestHead implements AcceptedRequest {
     let refusal: Refusal | undefined;
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const value = rawHeaders[index + 1] as string;
+      const name = (rawHeaders[index] as string).toLowerCase();
       // The first refusal stands; the rest is read only so that the answer has the trace id.
-      const found = isPlainText(value)
-        ? this.#readHeader((rawHeaders[index] as string).toLowerCase(), value)
-        : BAD_HEADER_VALUE;
+      const found = isPlainText(value) ? this.#readHeader(name, value) : badValue(name);
       refusal ??= found;
     }
     return refusal;
@@ -200,4 +200,9 @@ class RequestHead implements AcceptedRequest {
         return undefined;
     }
   }
+}
+
+/** A key with a letter that was not meant to be copied is the usual case. */
+function badValue(name: string): Refusal {
+  return name === 'bt-api-key' ? BAD_KEY : BAD_HEADER_VALUE;
 }

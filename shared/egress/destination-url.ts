@@ -21,9 +21,9 @@ export const DESTINATION_URL_LENGTH_MAX = 400;
 export const DESTINATION_PROBLEMS = {
   length: 'The URL is empty or too long',
   form: 'The URL must be absolute, of the form https://host/path, without spaces or control characters',
-  scheme: 'The URL must use https (http only for destinations on the egress allow list)',
+  scheme: 'The URL must use https (http only to what SALLYPORT_EGRESS_ALLOW names)',
   userinfo: 'The URL must not contain a user name or password',
-  host: 'The URL must name a public host by its DNS name, or one on the egress allow list',
+  host: 'The URL must name a public host by its DNS name, or one that SALLYPORT_EGRESS_ALLOW names',
   port: 'The port of the URL is not allowed',
 } as const;
 

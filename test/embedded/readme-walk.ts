@@ -15,8 +15,8 @@ export const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 
 const SHORT = '…';
 const STATUS = '\nstatus ';
-/** `curl -s` of a command, so that it tells the status as well. */
-const TELL_STATUS = `curl -s -w '\\nstatus %{http_code}'`;
+/** `curl -sS` of a command, so that it tells the status as well. */
+const TELL_STATUS = `curl -sS -w '\\nstatus %{http_code}'`;
 
 /** One fenced block. */
 interface Block {
@@ -70,7 +70,7 @@ export class Reader {
   /** The answer of a `curl` command, which must be a 2xx. */
   async call(command: string): Promise<JsonObject> {
     const filled = this.fill(command);
-    const { stdout } = await run('/bin/sh', ['-euc', filled.replaceAll('curl -s', TELL_STATUS)], {
+    const { stdout } = await run('/bin/sh', ['-euc', filled.replaceAll('curl -sS', TELL_STATUS)], {
       env: { PATH: process.env.PATH, ...this.variables },
     });
     const at = stdout.lastIndexOf(STATUS);

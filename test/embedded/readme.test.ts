@@ -14,7 +14,7 @@ import { blocksBelow, commandsOf, expectShown, README, Reader, ROOT } from './re
 const run = promisify(execFile);
 const READY = /^Sallyport is ready at (http:\/\/localhost:[0-9]+)$/m;
 const KEY = /^ {4}(key_[1-9A-HJ-NP-Za-km-z]+)$/m;
-const ORDER = /^undefined item=7&card=([0-9a-f-]{36})\n/m;
+const ORDER = /^ item=7&card=([0-9a-f-]{36})\n/m;
 const ANY_PORT = { PORT: '0', CONTROL_PLANE_PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'warn' };
 
 describe('README.md', function () {
@@ -122,7 +122,7 @@ describe('README.md', function () {
   }
 
   const readCard = (): Promise<JsonObject> =>
-    reader.call('curl -s http://localhost:3000/tokens/<id> -H "BT-API-KEY: $KEY"');
+    reader.call('curl -sS http://localhost:3000/tokens/<id> -H "BT-API-KEY: $KEY"');
 
   it('stores a card, shows it in clear, and masked from then on', async () => {
     const answers = await walk('A walk-through');
@@ -131,7 +131,7 @@ describe('README.md', function () {
     expect((await readCard()).data).to.include({ number: 'XXXXXXXXXXXX4242' });
     const query = quoted(/`GET\s+(\/tokens\?[^`]+)`/);
     const found = await reader.call(
-      `curl -s 'http://localhost:3000${query}' -H "BT-API-KEY: $KEY"`,
+      `curl -sS 'http://localhost:3000${query}' -H "BT-API-KEY: $KEY"`,
     );
     expect(JSON.stringify(found)).to.contain(reader.notes.id);
   });
@@ -155,8 +155,8 @@ describe('README.md', function () {
     expect(refused.status).to.equal(400);
     const { proxy_error } = (await refused.json()) as { proxy_error: JsonObject };
     expect(proxy_error.errors).to.deep.equal({ error: ['number: no card number'] });
-    expect(quoted(/`(item=7&card=<token id>)`/)).not.to.equal('');
-    await printedIn(/^undefined ({"number": "4242424242424242", "amount": 1250})\n/m);
+    expect(quoted(/`(item=7&card=<card_number token id>)`/)).not.to.equal('');
+    await printedIn(/^ ({"number": "4242424242424242", "amount": 1250})\n/m);
   });
 
   it('does nothing twice, and tells who saw what', async () => {
