@@ -14,6 +14,11 @@ import type { Answer } from './exchange.ts';
 const JSON_MEDIA_TYPE = 'application/json; charset=utf-8';
 const COMMON_HEADERS = ['cache-control', 'no-store', ...CORS_HEADERS];
 
+/** A caller that takes nothing of a large answer for so long loses its connection: the answer is in memory. */
+const STALL_MS = 25_000;
+/** What the system's buffers surely take at once needs no watching. */
+const STALL_LENGTH_MIN = 64 * 1024;
+
 export interface ResponseContext {
   traceId: string;
   /** The connection must not be used again: refused framing, an unread body, or a drain. */
@@ -25,6 +30,7 @@ export function writeAnswer(
   { status, body, headers }: Answer,
   context: ResponseContext,
   mediaType = JSON_MEDIA_TYPE,
+  stallMs = STALL_MS,
 ): void {
   if (res.headersSent || res.destroyed) return;
   const flat = ['bt-trace-id', context.traceId, ...COMMON_HEADERS];
@@ -41,6 +47,7 @@ export function writeAnswer(
   if (context.close) flat.push('connection', 'close');
   res.writeHead(status, flat);
   res.end(body);
+  if (body !== undefined && body.length > STALL_LENGTH_MIN) res.setTimeout(stallMs);
 }
 
 /** `OPTIONS` on any path: a preflight carries no key. */

@@ -64,6 +64,7 @@ export abstract class Exchange {
   /** Set before its route runs when it has an idempotency key that means something there. */
   idempotency: IdempotencyClaim | undefined;
   #body: Promise<unknown> | undefined;
+  #release: (() => void) | undefined;
 
   constructor(
     head: ExchangeHead,
@@ -85,6 +86,23 @@ export abstract class Exchange {
 
   /** At most `limitBytes` of body; throws 413 above. */
   protected abstract readBytes(limitBytes: number): Promise<Uint8Array> | Uint8Array;
+
+  /** Whether something is held until it is over. */
+  get isHolding(): boolean {
+    return this.#release !== undefined;
+  }
+
+  /** Calls `release` when it is over. Holds one thing. */
+  hold(release: () => void): void {
+    this.#release = release;
+  }
+
+  /** It was answered, or nobody waits for the answer any more. */
+  over(): void {
+    const release = this.#release;
+    this.#release = undefined;
+    release?.();
+  }
 
   /** The JSON body of at most `limitBytes`; read and parsed once, also when a route runs again. */
   json(limitBytes: number): Promise<unknown> {
@@ -122,6 +140,13 @@ export class HttpExchange extends Exchange {
     super(head, params);
     this.#req = req;
     this.#res = res;
+  }
+
+  /** Until the answer has left, or its caller. */
+  override hold(release: () => void): void {
+    super.hold(release);
+    if (this.#res.destroyed) this.over();
+    else this.#res.once('close', () => this.over());
   }
 
   /** Every wrong key gets the same answer. */

@@ -23,6 +23,7 @@ import type { Ending } from '../shared/transactions/transaction-store.ts';
 import type { ApplicationCache } from './config-cache/application-cache.ts';
 import type { ProxyCache } from './config-cache/proxy-cache.ts';
 import type { ReactorCache } from './config-cache/reactor-cache.ts';
+import { PageRoom } from './page-room.ts';
 import type { DestinationPools } from './proxy/pools.ts';
 import type { QueueRoom } from './reactors/queue-room.ts';
 import type { ReactionQueue } from './reactors/reaction-queue.ts';
@@ -55,6 +56,7 @@ export interface Services {
   readonly gate: VersionGate;
   /** What requests with an idempotency key were answered. */
   readonly records: RecordReader;
+  readonly pageRoom: Pick<PageRoom, 'enter'>;
   readonly applications: ApplicationCache;
   /** The trail of accesses; changes write theirs in their own transactions. */
   readonly audit: AuditWriter;
@@ -125,6 +127,7 @@ export function createServices(foundations: Foundations, metrics: TokenMetrics):
     staging: createStagingWriter(pool, (rows) => stages.observe(rows)),
     opener: createTokenOpener(dataKeys, () => metrics.sealsBroken.inc()),
     records: createRecordReader(pool),
+    pageRoom: new PageRoom(),
     gate: createVersionGate(pool, () => metrics.gateReads.inc()),
     countTokens: (operation, count) => metrics.operations.inc({ operation }, count),
     countNotDone: (outcome) => metrics.idempotent.inc({ outcome }),

@@ -26,6 +26,8 @@ const HOP_BY_HOP = new Set([
 const REQUEST_ONLY = new Set(['host', 'content-length', 'expect']);
 
 const OURS = 'bt-';
+/** What a caller says to proxies is for us; of an answer, `Proxy-Status` is for the caller (RFC 9209). */
+const FOR_PROXIES = 'proxy-';
 /** Facts 10.2: others are dropped, since some servers take `_` or blanks in names for `-`. */
 const FORWARDED_NAME = /^[A-Za-z0-9_-]+$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -46,7 +48,7 @@ export function forwardedHeaders(raw: readonly string[]): string[] {
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] as string;
     const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || REQUEST_ONLY.has(lower) || lower.startsWith(OURS)) continue;
+    if (isOfRequestAlone(lower) || HOP_BY_HOP.has(lower) || lower.startsWith(OURS)) continue;
     if (!FORWARDED_NAME.test(name) || dropped?.has(lower)) continue;
     kept.push(name, raw[index + 1] as string);
   }
@@ -65,7 +67,7 @@ export function sentHeaders(headers: readonly string[], options: RequestHeaderOp
     const value = headers[index + 1] as string;
     if (!TOKEN.test(name) || !isPlainText(value)) throw invalidHeader();
     const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || REQUEST_ONLY.has(lower) || lower.startsWith(OURS)) continue;
+    if (isOfRequestAlone(lower) || HOP_BY_HOP.has(lower) || lower.startsWith(OURS)) continue;
     if (accept !== undefined && lower === 'accept-encoding') continue;
     sent.push(name, value);
   }
@@ -73,6 +75,9 @@ export function sentHeaders(headers: readonly string[], options: RequestHeaderOp
   sent.push('BT-TRACE-ID', traceId);
   return sent;
 }
+
+const isOfRequestAlone = (lower: string): boolean =>
+  REQUEST_ONLY.has(lower) || lower.startsWith(FOR_PROXIES);
 
 function invalidHeader(): ApiError {
   return new ApiError('internal', 'A transform returned an invalid header');

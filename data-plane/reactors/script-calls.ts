@@ -42,12 +42,14 @@ export function createScriptCalls(log: Logger): ScriptCalls {
       const call = readScriptCall(members);
       const entry = entryOf(call.operation, react);
       if (signal.aborted) throw new ScriptCallError('The run is over.');
+      const exchange = new ScriptExchange(entry.operation, call, caller);
       try {
         if (entry.route === react) refuseDepth(caller.depth);
-        const exchange = new ScriptExchange(entry.operation, call, caller);
         return answerText(await serveExchange(exchange, entry, services));
       } catch (error) {
         return errorText(error, caller.traceId, log);
+      } finally {
+        exchange.over();
       }
     };
 }

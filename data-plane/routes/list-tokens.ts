@@ -14,6 +14,7 @@ import type { Answer, Exchange } from '../exchange.ts';
 import type { Services } from '../services.ts';
 import { pageAnswer } from './page-answer.ts';
 import { requireHeld } from './permit.ts';
+import { readPage } from './read-page.ts';
 
 export async function listTokens(
   exchange: Exchange,
@@ -32,9 +33,11 @@ export async function listTokens(
     terms: metadata.size === 0 ? undefined : await metadataTerms(metadata, tenant_id, services),
   };
   const window = { limit: size, offset: (page - 1) * size };
-  const found = await listRows(services.pool, tenant_id, filter, window);
-  exchange.confirm(application, found);
   const context = { exchange, application, services };
+  const found = await readPage(
+    (bytes_max) => listRows(services.pool, tenant_id, filter, { ...window, bytes_max }),
+    context,
+  );
   const shown = await pageAnswer(found, { page, size }, 'token:read', context);
   services.countTokens('list', shown.tokens);
   return shown.answer;

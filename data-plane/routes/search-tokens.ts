@@ -11,6 +11,7 @@ import type { Answer, Exchange } from '../exchange.ts';
 import type { Services } from '../services.ts';
 import { pageAnswer } from './page-answer.ts';
 import { requireHeld } from './permit.ts';
+import { readPage } from './read-page.ts';
 import { readTokenBody } from './read-token-body.ts';
 
 const validate = compileValidator(operation.body);
@@ -30,15 +31,17 @@ export async function searchTokens(
   const window = { limit: size, offset: (page - 1) * size };
   const { pool, dataKeys } = services;
   const keys = await dataKeys.forTenant(tenant_id);
-  const found =
-    query === undefined
-      ? await listTokens(pool, tenant_id, { containers, ...UNFILTERED }, window)
-      : await withFittingPlans(pool, (client) =>
-          searchRows(client, tenant_id, keys, { containers, query }, window),
-        );
-  exchange.confirm(application, found);
-  const paging = { page, size };
   const context = { exchange, application, services };
+  const found = await readPage(async (bytes_max) => {
+    const bounded = { ...window, bytes_max };
+    if (query === undefined) {
+      return listTokens(pool, tenant_id, { containers, ...UNFILTERED }, bounded);
+    }
+    return withFittingPlans(pool, (client) =>
+      searchRows(client, tenant_id, keys, { containers, query }, bounded),
+    );
+  }, context);
+  const paging = { page, size };
   const shown = await pageAnswer(found, paging, 'token:search', context);
   services.countTokens('search', shown.tokens);
   return shown.answer;

@@ -23,6 +23,8 @@ export interface TokenFilter {
 export interface TokenPage {
   tokens: TokenRow[];
   total_items: number;
+  /** Sealed bytes of its tokens. When they are more than were asked for, there are no tokens here. */
+  page_bytes: number;
   config_version: string | null;
   now_ms: number;
 }
@@ -30,9 +32,11 @@ export interface TokenPage {
 export interface PageWindow {
   limit: number;
   offset: number;
+  /** Sealed bytes above which a page is told without its tokens; 16 MiB unless given. */
+  bytes_max?: number | undefined;
 }
 
-/** A row of `ANSWER`. */
+/** A row of `answerWithin`. */
 export type PageRow = TokenRow & {
   id: string | null;
   total_items: string;
@@ -45,7 +49,7 @@ export type PageRow = TokenRow & {
  * Sealed bytes of one page. A hundred tokens of a megabyte each would keep one event loop busy for
  * seconds and outlast the statement timeout; their lengths are known without reading them.
  */
-const PAGE_BYTES_MAX = 16 * 1024 * 1024;
+export const PAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 export const NEWEST_FIRST = 'ORDER BY t.created_at DESC, t.id DESC';
 /** Whether a row lies in one of the containers `$2`; an empty list is everywhere. */
@@ -91,7 +95,7 @@ const PAGE_OF_KINDS = `
  * keeps it one index probe per token of the page: a plan for any LIMIT expects a tenth of the table, and
  * a plain join would read all of it (1.6 s at 300,000 tokens, against 0.7 ms).
  */
-export const ANSWER = `
+export const answerWithin = (bytesMax: number): string => `
   SELECT tn.config_version, ${milliseconds('clock_now()')} AS now_ms, total.total_items,
     bytes.page_bytes, r.*
   FROM total CROSS JOIN (
@@ -106,7 +110,7 @@ export const ANSWER = `
     FROM page CROSS JOIN LATERAL (
       SELECT x.* FROM tokens x WHERE x.tenant_id = $1 AND x.id = page.id LIMIT 1
     ) t
-  ) r ON bytes.page_bytes <= ${PAGE_BYTES_MAX}
+  ) r ON bytes.page_bytes <= ${bytesMax}
   ORDER BY r.place`;
 
 /** Filters that name their tokens: by terms, by ids, or by both. These are counted row by row. */
@@ -139,17 +143,21 @@ function selection({ terms, ids }: TokenFilter): { statement: string; values: un
   return { statement, values };
 }
 
-function pageQuery(filter: TokenFilter): { name: string; text: string; values: unknown[] } {
+function pageQuery(
+  filter: TokenFilter,
+  bytesMax: number,
+): { name: string; text: string; values: unknown[] } {
   const { terms, ids, types, containers } = filter;
+  const answer = answerWithin(bytesMax);
   if (terms !== undefined || ids !== undefined) {
     const { statement, values } = selection(filter);
     const by = [terms === undefined ? '' : '-by-terms', ids === undefined ? '' : '-by-ids'];
-    return { name: `list-tokens${by.join('')}`, text: `WITH ${statement} ${ANSWER}`, values };
+    return { name: `list-tokens${by.join('')}`, text: `WITH ${statement} ${answer}`, values };
   }
   if (containers.includes(ROOT_CONTAINER) && types === undefined) {
-    return { name: 'list-tokens', text: `WITH ${KINDS}, ${PAGE_OF_ALL} ${ANSWER}`, values: [] };
+    return { name: 'list-tokens', text: `WITH ${KINDS}, ${PAGE_OF_ALL} ${answer}`, values: [] };
   }
-  const text = `WITH ${KINDS}, ${PAGE_OF_KINDS} ${ANSWER}`;
+  const text = `WITH ${KINDS}, ${PAGE_OF_KINDS} ${answer}`;
   return { name: 'list-tokens-of-kinds', text, values: [] };
 }
 
@@ -163,16 +171,17 @@ export async function listTokens(
   const { containers, types = null } = filter;
   // No prefix list at all is cheaper than one that covers everything.
   const prefixes = containers.includes(ROOT_CONTAINER) ? [] : containers;
-  const { name, text, values } = pageQuery(filter);
+  const { limit, offset, bytes_max = PAGE_BYTES_MAX } = window;
+  const { name, text, values } = pageQuery(filter, bytes_max);
   const { rows } = await db.query<PageRow>({
-    name,
+    name: `${name}-within-${bytes_max}`,
     text,
-    values: [tenantId, prefixes, types, window.limit, window.offset, ...values],
+    values: [tenantId, prefixes, types, limit, offset, ...values],
   });
   return pageOfRows(rows);
 }
 
-/** What the rows of `ANSWER` say: all have the total and the version, one without a token too. */
+/** What the rows of `answerWithin` say: all have the total and the version, one without a token too. */
 export function pageOfRows(rows: PageRow[]): TokenPage {
   const [first] = rows;
   if (first === undefined) throw new Error('a list without its total row');
@@ -182,6 +191,7 @@ export function pageOfRows(rows: PageRow[]): TokenPage {
   return {
     tokens: rows.filter((row) => row.id !== null),
     total_items: Number(first.total_items),
+    page_bytes: Number(first.page_bytes),
     config_version: first.config_version,
     now_ms: first.now_ms,
   };

@@ -8,9 +8,10 @@ import type { TenantKeys } from '../crypto/data-keys.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { dataTerm, metadataTerm } from './fingerprint.ts';
 import {
-  ANSWER,
+  answerWithin,
   IS_VISIBLE,
   NEWEST_FIRST,
+  PAGE_BYTES_MAX,
   type PageRow,
   type PageWindow,
   pageOfRows,
@@ -54,7 +55,7 @@ export async function searchTokens(
   const values: unknown[] = [tenantId, prefixes, window.limit, window.offset];
   const statement: Statement = { keys, bind: (value) => `$${values.push(value)}` };
   // Not named: there are as many texts as shapes of queries, and each plan fits its values.
-  const text = searchText(query, statement);
+  const text = searchText(query, statement) + answerWithin(window.bytes_max ?? PAGE_BYTES_MAX);
   const { rows } = await db.query<PageRow>({ text, values });
   return pageOfRows(rows);
 }
@@ -76,8 +77,7 @@ function searchText(query: SearchNode, statement: Statement): string {
       SELECT t.id, row_number() OVER (${NEWEST_FIRST}) AS place FROM (
         SELECT t.id, t.created_at FROM matching t ${NEWEST_FIRST} LIMIT $3 OFFSET $4
       ) t
-    )
-    ${ANSWER}`;
+    )`;
 }
 
 /**

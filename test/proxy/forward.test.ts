@@ -49,6 +49,7 @@ describe('forwarding', () => {
       const dropped = [
         ...['BT-IDEMPOTENCY-KEY: 1', 'Bt-Client-User-Agent: {}', 'bt-proxy-url: https://x.example'],
         ...['TE: trailers', 'Trailer: X', 'Keep-Alive: timeout=1', 'Proxy-Authorization: secret'],
+        ...['Proxy-Foo: value'],
         ...['Proxy-Connection: keep-alive', 'X-Gone: 1', "X'Odd: 1", 'X.Dot: 1', 'X_Ok: 1'],
       ];
       const bytes = request('GET /proxy/x', [...lines, ...dropped, 'Connection: close, x-gone']);
