@@ -3,6 +3,7 @@
  * A flood of one tenant must not fill the disk of all. Looked at now and then, not counted for each call,
  * so somewhat more may be stored.
  */
+import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../../shared/errors.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
@@ -19,8 +20,11 @@ const LIMITS: QueueLimits = {
   ...{ jobs_max: 100_000, bytes_max: GIB },
   ...{ results_max: 1_000_000, result_bytes_max: 4 * GIB },
 };
-/** Results that are looked at; where there are more, they stand for the others. */
-const RESULTS_SAMPLED = 1_000;
+/** So many results are counted; where there are more, some stand for the others. */
+const RESULTS_COUNTED = 1_000;
+/** Places among all possible ids where some are looked at, and how many behind each. */
+const PLACES = 250;
+const RESULTS_PER_PLACE = 4;
 /** Tenants remembered; others are looked at anew. */
 const TENANTS_MAX = 10_000;
 /** Between two looks; a second more for each ten thousand that have to be counted. */
@@ -123,25 +127,58 @@ async function countWaiting(db: Queryable, tenantId: string, rows_max: number): 
   return rows[0] ?? { rows: 0, bytes: 0 };
 }
 
-/**
- * There may be a million, which nobody counts each second. Their ids are random: the first ones in their
- * order are a fair sample, and as far as those reach into all possible ids, so large is their share.
- */
+/** There may be a million, which nobody counts each second. */
 async function estimateResults(db: Queryable, tenantId: string): Promise<Stored> {
-  const { rows } = await db.query<Stored & { last: string | null }>({
+  const { rows } = await db.query<Stored>({
     name: 'kept-results',
     text: `
-      SELECT count(*)::float8 AS rows, coalesce(sum(octet_length(sealed)), 0)::float8 AS bytes,
-        max(id::text COLLATE "C") AS last
+      SELECT count(*)::float8 AS rows, coalesce(sum(octet_length(sealed)), 0)::float8 AS bytes
       FROM (
-        SELECT id, sealed FROM reactor_results WHERE tenant_id = $1
-        ORDER BY id LIMIT ${RESULTS_SAMPLED}
+        SELECT sealed FROM reactor_results WHERE tenant_id = $1
+        ORDER BY id LIMIT ${RESULTS_COUNTED}
       ) r`,
     values: [tenantId],
   });
-  const [sample] = rows;
-  if (sample === undefined || sample.last === null) return { rows: 0, bytes: 0 };
-  if (sample.rows < RESULTS_SAMPLED) return sample;
-  const share = (Number.parseInt(sample.last.slice(0, 8), 16) + 1) / 2 ** 32;
-  return { rows: sample.rows / share, bytes: sample.bytes / share };
+  const [counted = { rows: 0, bytes: 0 }] = rows;
+  return counted.rows < RESULTS_COUNTED ? counted : sampleResults(db, tenantId);
 }
+
+interface Sample extends Stored {
+  readonly place: string;
+  readonly last: string | null;
+}
+
+/**
+ * Their ids are random: as far as those behind some places reach into all possible ids, so large is
+ * their share. A script knows its id and may choose by it how much it returns, so the places are others
+ * each time; and of several behind each, or one that follows close on another would hardly be found.
+ */
+async function sampleResults(db: Queryable, tenantId: string): Promise<Stored> {
+  const places = Array.from({ length: PLACES }, () => randomUUID());
+  const { rows: samples } = await db.query<Sample>({
+    name: 'sample-kept-results',
+    text: `
+      SELECT p.place, count(r.id)::float8 AS rows,
+        coalesce(sum(octet_length(r.sealed)), 0)::float8 AS bytes,
+        max(r.id::text COLLATE "C") AS last
+      FROM unnest($2::uuid[]) AS p (place)
+      LEFT JOIN LATERAL (
+        SELECT id, sealed FROM reactor_results WHERE tenant_id = $1 AND id >= p.place
+        ORDER BY id LIMIT ${RESULTS_PER_PLACE}
+      ) r ON true
+      GROUP BY p.place`,
+    values: [tenantId, places],
+  });
+  const sum = { rows: 0, bytes: 0, share: 0 };
+  for (const { place, rows, bytes, last } of samples) {
+    sum.rows += rows;
+    sum.bytes += bytes;
+    // Where fewer are found, there is none up to the end of all ids.
+    const end = last === null || rows < RESULTS_PER_PLACE ? 1 : positionOf(last);
+    sum.share += end - positionOf(place);
+  }
+  return { rows: sum.rows / sum.share, bytes: sum.bytes / sum.share };
+}
+
+/** Where among all possible ids one is: 0 to 1. */
+const positionOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16) / 2 ** 32;

@@ -22,6 +22,7 @@ import type { Exchange, Right } from '../exchange.ts';
 import type { Route } from '../serve-exchange.ts';
 import type { ReactingServices } from '../services.ts';
 import type { CallerRight } from './caller-right.ts';
+import type { OpenedCvcs } from './opened-cvcs.ts';
 import { requireEntitled, whileEntitled } from './while-entitled.ts';
 
 export interface Reaction extends ScriptToRun {
@@ -42,6 +43,8 @@ export interface ScriptToRun {
   /** JSON texts. */
   readonly args: string;
   readonly configuration: string;
+  /** Those of the arguments, and of what the code calls; absent where nobody knows of all. */
+  readonly cvcs?: Pick<OpenedCvcs, 'due_at_ms'>;
 }
 
 /** What a run takes over from the request that asks for it. */
@@ -79,10 +82,12 @@ export async function runReaction(
   react: Route,
 ): Promise<FinishedReaction> {
   const { sandbox, metrics } = services.reactions;
-  const { reactor, args, configuration } = reaction;
+  const { reactor, args, configuration, cvcs } = reaction;
   const { tenant_id, reactor_id, code, code_version } = reactor;
   const deadline_ms = timeLeft(exchange);
   const callingOut = await servicesFor(reaction, deadline_ms, exchange, services, react);
+  // What is left in a context would be in later runs' answers, which are kept as if it were not.
+  const mayKeep = () => cvcs?.due_at_ms === null;
   const startedAt = performance.now();
   metrics.inFlight.inc();
   const run = await sandbox
@@ -90,7 +95,8 @@ export async function runReaction(
       ...{ tenant_id, args, configuration, deadline_ms, source: code },
       // A context that is kept belongs to one reactor, not to all of its formula.
       script_version: sandbox.reuse ? `${reactor_id}/${code_version}` : code_version,
-      reuse: sandbox.reuse,
+      reuse: sandbox.reuse && mayKeep(),
+      mayKeep,
       nested: exchange.callingRun !== undefined,
       services: callingOut,
     })

@@ -111,7 +111,7 @@ class AsyncReaction {
     if (!(await this.#lease.begin())) return this.#result.notOurs();
     this.#result.startedBy(right, cvcs);
     const origin = { head: exchange.head, callingRun: undefined, deadline_ms: timeout_ms };
-    const reaction = { reactor, right, ...input };
+    const reaction = { reactor, right, cvcs, ...input };
     const finished = await runReaction(reaction, origin, services, react);
     if (finished.result.kind === 'busy' && this.#job.attempt < BUSY_ATTEMPTS_MAX) {
       const { now_ms } = await services.gate.read(this.#job.tenant_id);

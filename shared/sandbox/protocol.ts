@@ -144,6 +144,8 @@ export interface AnswerMessage {
   readonly id: number;
   readonly call: number;
   readonly ok: boolean;
+  /** False: with what it says, the context is not kept, whatever `reuse` of the run says. */
+  readonly keep: boolean;
 }
 
 export type HostMessage = ResultMessage | ReadyMessage | BusyMessage | CallMessage | CancelMessage;

@@ -17,6 +17,8 @@ const FAILED = 'The call failed.';
 export interface RunCallsOptions {
   readonly id: number;
   readonly services: ScriptServices;
+  /** Whether the run's context may still be kept; absent: it may. */
+  readonly mayKeep?: (() => boolean) | undefined;
   /** Sends an answer to the host that runs the script. */
   readonly answer: (message: AnswerMessage, body: string) => void;
   /** The run begins to wait for calls, or waits for none any more. Not called once it is over. */
@@ -100,7 +102,7 @@ export class RunCalls {
     if (typeof answer !== 'string') this.#refuse(call, error);
     else if (Buffer.byteLength(answer) > CALL_ANSWER_BYTES_MAX) {
       this.#refuse(call, new ScriptCallError('The answer is too large.', 'TOO_LARGE'));
-    } else this.#options.answer({ kind: 'answer', id: this.#options.id, call, ok: true }, answer);
+    } else this.#answer(call, true, answer);
   }
 
   #close(call: number): void {
@@ -111,7 +113,11 @@ export class RunCalls {
   #refuse(call: number, error: unknown): void {
     const { message, code } =
       error instanceof ScriptCallError ? error : { message: FAILED, code: undefined };
-    const body = JSON.stringify({ message, code });
-    this.#options.answer({ kind: 'answer', id: this.#options.id, call, ok: false }, body);
+    this.#answer(call, false, JSON.stringify({ message, code }));
+  }
+
+  #answer(call: number, ok: boolean, body: string): void {
+    const { id, mayKeep, answer } = this.#options;
+    answer({ kind: 'answer', id, call, ok, keep: mayKeep?.() ?? true }, body);
   }
 }

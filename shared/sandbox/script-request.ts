@@ -25,6 +25,8 @@ export interface ScriptRequest {
   readonly services?: ScriptServices;
   /** Keep the context for the next run of this version: what the script leaves there, that run finds. */
   readonly reuse?: boolean;
+  /** Asked at each answer to a call: false when no later run may find what this one knows by now. */
+  readonly mayKeep?: () => boolean;
   /** A run of the same tenant waits for this one, see TenantShares. */
   readonly nested?: boolean;
 }

@@ -179,7 +179,7 @@ export class Supervisor {
   }
 
   #pendingRun(request: ScriptRequest, purpose: RunPurpose, ends_at_ms: number): PendingRun {
-    const { tenant_id, source, services = NO_SERVICES, reuse = false } = request;
+    const { tenant_id, source, services = NO_SERVICES, reuse = false, mayKeep } = request;
     const script_key = `${tenant_id}/${request.script_version}`;
     const id = ++this.#lastId;
     const run: PendingRun = {
@@ -189,7 +189,7 @@ export class Supervisor {
       },
       ...{ tenant_id, script_key, source, request: requestText(request) },
       calls: new RunCalls({
-        ...{ id, services },
+        ...{ id, services, mayKeep },
         answer: (message, body) => run.host?.answer(message, body),
         onWaiting: (waits) => this.#park(run, waits),
       }),

@@ -151,6 +151,28 @@ describe('a script whose context is kept', () => {
     });
   }
 
+  it('begins anew after an answer with which it may not be kept', async () => {
+    const secret = { asked: false };
+    const bt: ScriptService = (request, signal) => {
+      secret.asked ||= request.includes('secret');
+      return echo(request, signal);
+    };
+    const run = script(
+      `let last = 0; module.exports = async (req) => {
+      const before = last; last = await req.bt.detokenize(req.args);
+      await req.bt.detokenize('another').catch(() => 0); return before; };`,
+      { bt },
+    );
+    const ran = (args: string) => {
+      secret.asked = false;
+      return okValue(run(args, { mayKeep: () => !secret.asked }));
+    };
+    expect(await ran('one')).to.equal(0);
+    expect(await ran('a secret')).to.equal('one');
+    expect(await ran('two')).to.equal(0);
+    expect(await ran('three')).to.equal('two');
+  });
+
   it('is kept after an error that it throws', async () => {
     const run = script(
       "let calls = 0; module.exports = (req) => { calls++; if (req.args) throw new Error('x'); return calls; };",

@@ -3,6 +3,7 @@
  * deadline, and ends exactly once. What comes from inside is text or a number, or it is ignored.
  */
 import {
+  type AnswerMessage,
   BT_CALLS_IN_FLIGHT_MAX,
   COMPUTE_MS_MAX,
   CONSOLE_BYTES_MAX,
@@ -62,6 +63,8 @@ export class Invocation {
   /** When the code that holds the thread now must let go of it; on the monotonic clock. */
   #segmentEnds_ms = 0;
   #overran = false;
+  /** Whether a later run of the script may have the context. */
+  #keep: boolean;
   #context: PreparedContext | undefined;
   #deadline: NodeJS.Timeout | undefined;
   /** `told`: by the prelude, so that the context is in order. */
@@ -71,6 +74,7 @@ export class Invocation {
     this.#isolate = isolate;
     this.#run = run;
     this.#events = events;
+    this.#keep = run.reuse;
   }
 
   /** `request`: JSON text of what the script's function gets. */
@@ -103,8 +107,9 @@ export class Invocation {
   }
 
   /** The gateway has answered a call. Answers that nobody waits for are ignored. */
-  answer(call: number, ok: boolean, text: string): void {
+  answer({ call, ok, keep }: AnswerMessage, text: string): void {
     if (!this.#calls.delete(call)) return;
+    this.#keep &&= keep;
     this.#segment((prepared, timeout) =>
       prepared.enter.applySync(undefined, ['answer', call, ok, text], { timeout }),
     );
@@ -235,7 +240,7 @@ export class Invocation {
     this.#calls.clear();
     if (this.#context !== undefined) {
       const inOrder = this.#outcome?.told === true && (ending === 'ok' || ending === 'error');
-      this.#isolate.giveBack(this.#context, this.#run.reuse && inOrder);
+      this.#isolate.giveBack(this.#context, this.#keep && inOrder);
     }
     this.#context = undefined;
     this.#events.onEnd({ ending, text, console: this.#console });

@@ -92,7 +92,7 @@ class IsolateThread {
 
   /** To a run that has ended meanwhile, an answer is nothing. */
   answer({ answer, body }: ThreadAnswer): void {
-    this.#running.get(answer.id)?.answer(answer.call, answer.ok, body);
+    this.#running.get(answer.id)?.answer(answer, body);
   }
 
   #isolateOf(run: RunMessage, body: string): ScriptIsolate | undefined {

@@ -13,6 +13,7 @@ const PLENTY: QueueLimits = {
 };
 const JOB_BYTES = 20;
 const RESULT_BYTES = 100;
+const LARGEST_BYTES = 5 * 1024 * 1024;
 
 describe('the room for asynchronous reactions', () => {
   let reactors: Reactors;
@@ -39,14 +40,30 @@ describe('the room for asynchronous reactions', () => {
          decode(repeat('00', ${JOB_BYTES}), 'hex') FROM generate_series(1, $3)`,
       [tenantId, kind, count],
     );
-  /** `id`: in SQL, of the result of number `n`. */
-  const addResults = (tenantId: string, count: number, id = 'gen_random_uuid()') =>
+  /** `bytes`: in SQL, of each result; `id` is its id. */
+  const addResults = (tenantId: string, count: number, bytes = String(RESULT_BYTES)) =>
     reactors.control.pool.query(
       `INSERT INTO reactor_results (tenant_id, id, reactor_id, application_id, sealed)
-       SELECT $1, ${id}, $1, $1, decode(repeat('00', ${RESULT_BYTES}), 'hex')
-       FROM generate_series(1, $2) AS n`,
+       SELECT $1, id, $1, $1, decode(repeat('00', ${bytes}), 'hex')
+       FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, $2)) made`,
       [tenantId, count],
     );
+  /** As many of the largest as are too much. The database packs them, so that they take some 50 MB. */
+  const addTooMuch = async (tenantId: string): Promise<void> => {
+    const { pool } = reactors.control;
+    await pool.query('ALTER TABLE reactor_results ALTER COLUMN sealed SET STORAGE EXTENDED');
+    await addResults(tenantId, 1, String(LARGEST_BYTES));
+    for (let bytes = LARGEST_BYTES; bytes < 4 * 1024 ** 3; bytes += 64 * LARGEST_BYTES) {
+      await pool.query(
+        `INSERT INTO reactor_results (tenant_id, id, reactor_id, application_id, sealed)
+         SELECT $1, gen_random_uuid(), $1, $1, sealed
+         FROM (SELECT sealed FROM reactor_results
+               WHERE tenant_id = $1 AND octet_length(sealed) = $2 LIMIT 1) packed,
+           generate_series(1, 64)`,
+        [tenantId, LARGEST_BYTES],
+      );
+    }
+  };
 
   it('is bounded for calls and callbacks that wait, together', async () => {
     const tenantId = randomUUID();
@@ -74,14 +91,23 @@ describe('the room for asynchronous reactions', () => {
     expect(await judge({ results_max: 1 }, randomUUID())).to.equal(200);
   });
 
+  it('is bounded for results whose sizes go by their ids', async () => {
+    // In no quarter of all ids may they be hidden from who looks for them.
+    for (const quarter of ['0123', '4567', '89ab', 'cdef']) {
+      const tenantId = randomUUID();
+      const isLarge = `id::text ~ '^[${quarter}]'`;
+      await addResults(tenantId, 8_000, `(CASE WHEN ${isLarge} THEN 2000 ELSE 0 END)`);
+      expect(await judge({ result_bytes_max: 2e6 }, tenantId), quarter).to.equal(429);
+      expect(await judge({ result_bytes_max: 8e6 }, tenantId), quarter).to.equal(200);
+    }
+  });
+
   it('is asked for when a call is accepted, and again before its code runs', async () => {
     const react = (json: unknown) =>
       call(reactors.url, `POST /reactors/${echo.id}/react-async`, { key: reactors.key, json });
     const accepted = await react({ args: 'accepted' });
     expect(accepted.status).to.equal(202);
-    // So close to each other as if there were very many.
-    const dense = `('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid`;
-    await addResults(reactors.control.tenant.id, 1_000, dense);
+    await addTooMuch(reactors.control.tenant.id);
     let refused = await react({});
     // What was seen counts for a second.
     while (refused.status === 202) refused = await react({});
