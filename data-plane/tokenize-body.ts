@@ -9,6 +9,7 @@ import type { ConfigReading } from '../shared/config-entries/config-version.ts';
 import type { TenantKeys } from '../shared/crypto/data-keys.ts';
 import { ApiError, type FieldErrors, validationError } from '../shared/errors.ts';
 import type { UsedRight } from '../shared/idempotency/kept-answer.ts';
+import { isCrossed } from '../shared/postgres/database-error.ts';
 import { inTransaction, type PoolClient } from '../shared/postgres/pool.ts';
 import { readCreation } from '../shared/tokens/create-token.ts';
 import { holdsCvc } from '../shared/tokens/detect-cvc.ts';
@@ -29,6 +30,9 @@ import type { Services } from './services.ts';
 import type { WrittenToken } from './write-transaction.ts';
 
 const validate = compileValidator(createToken.body);
+
+/** How long work that crosses others is begun again. */
+const CROSSED_MS_MAX = 3_000;
 
 export interface TokenizeCaller {
   application: CachedApplication;
@@ -79,8 +83,11 @@ export async function tokenizeBody(
   const pending = prepare(plan.requests, application, keys);
   const { clock } = services;
   let outcomes: StoreOutcome[] = [];
-  const { text } = await transact(async (client) => {
-    const context = { tenant_id, application_id, config_version, keys, clock, confirm };
+  const { text } = await againWhenCrossed(transact, async (client, onLaterIds) => {
+    const context = {
+      ...{ tenant_id, application_id, config_version, keys, clock, confirm },
+      onLaterIds,
+    };
     outcomes = allStored(await storeTokens(client, pending, context, caller.place), pending);
     const answers: string[] = [];
     for (const [index, outcome] of outcomes.entries()) {
@@ -91,6 +98,29 @@ export async function tokenizeBody(
   });
   if (caller.place === undefined) count(pending, outcomes, services);
   return text;
+}
+
+/**
+ * Work that has tried other ids than its first may have met with others that wait for it in turn. It is
+ * undone then, to the last of it, and done again from the start, where ids are taken in order.
+ */
+async function againWhenCrossed(
+  transact: Transact,
+  work: (client: PoolClient, onLaterIds: () => void) => Promise<Tokenized>,
+): Promise<Tokenized> {
+  const until = performance.now() + CROSSED_MS_MAX;
+  for (;;) {
+    let isLater = false;
+    try {
+      return await transact((client) =>
+        work(client, () => {
+          isLater = true;
+        }),
+      );
+    } catch (error) {
+      if (!isLater || !isCrossed(error) || performance.now() > until) throw error;
+    }
+  }
 }
 
 function writtenTokens(

@@ -3,11 +3,16 @@
  * collected until a batch in flight returns (design section 4, "Reads are batched, not cached").
  * An item is never answered from a statement that began before the item arrived.
  */
+import { LRUCache } from 'lru-cache';
 
 /** Rows of one statement at most: more adds latency without saving CPU. */
 export const BATCH_ROWS_MAX = 128;
 /** Statements under way at once, so that one round trip overlaps the other's work. */
 const BATCHES_IN_FLIGHT_MAX = 2;
+/** Items of a batch that may each wait in vain, before it looks as if all of them would. */
+const HELD_UP_MAX = 2;
+/** Groups whose batches are known at once; a forgotten one begins anew beside what it still has. */
+const GROUPS_MAX = 1_000;
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -24,6 +29,8 @@ export interface BatcherOptions<Item, Result> {
   otherIdentity?(item: Item): string | undefined;
   /** After this error, each item of the batch is tried alone: a bad row fails only itself. */
   isolates?(error: unknown): boolean;
+  /** So it is after this one, which takes its time: as long as not too many are held up alone as well. */
+  isHeldUp?(error: unknown): boolean;
   /** After this error, what waits fails too: the database is away, and has been waited for. */
   isOutage?(error: unknown): boolean;
   onBatch?(rows: number): void;
@@ -36,7 +43,7 @@ export interface Batcher<Item, Result> {
 export function createBatcher<Item, Result>(
   options: BatcherOptions<Item, Result>,
 ): Batcher<Item, Result> {
-  const { run, identity, otherIdentity, isolates, isOutage, onBatch } = options;
+  const { run, identity, otherIdentity, isolates, isHeldUp, isOutage, onBatch } = options;
   let waiting: Waiting<Item, Result>[] = [];
   let inFlight = 0;
   let scheduled = false;
@@ -66,12 +73,23 @@ export function createBatcher<Item, Result>(
     return batch;
   }
 
-  async function runAlone(entry: Waiting<Item, Result>): Promise<void> {
-    try {
-      const [result] = await run([entry.item]);
-      entry.resolve(result as Result);
-    } catch (error) {
-      entry.reject(error);
+  /** Stops at an outage, and where too many are held up: the others fail with the same error. */
+  async function runEachAlone(batch: Waiting<Item, Result>[]): Promise<void> {
+    let [served, heldUp] = [0, 0];
+    for (const [index, entry] of batch.entries()) {
+      try {
+        const [result] = await run([entry.item]);
+        entry.resolve(result as Result);
+        served += 1;
+      } catch (error) {
+        entry.reject(error);
+        if (isHeldUp?.(error) === true) heldUp += 1;
+        const isAway = isOutage?.(error) === true;
+        if (!isAway && heldUp < HELD_UP_MAX) continue;
+        for (const untried of batch.slice(index + 1)) untried.reject(error);
+        if (isAway || served === 0) rejectWaiting(error);
+        return;
+      }
     }
   }
 
@@ -81,11 +99,11 @@ export function createBatcher<Item, Result>(
       const results = await run(batch.map((entry) => entry.item));
       for (let i = 0; i < batch.length; i += 1) batch[i]?.resolve(results[i] as Result);
     } catch (error) {
-      if (batch.length > 1 && isolates?.(error) === true) {
-        for (const entry of batch) await runAlone(entry);
-      } else {
-        for (const entry of batch) entry.reject(error);
+      if (batch.length > 1 && (isolates?.(error) === true || isHeldUp?.(error) === true)) {
+        await runEachAlone(batch);
+        return;
       }
+      for (const entry of batch) entry.reject(error);
       if (isOutage?.(error) === true) rejectWaiting(error);
     }
   }
@@ -120,5 +138,24 @@ export function createBatcher<Item, Result>(
         waiting.push({ item, resolve, reject });
         schedule();
       }),
+  };
+}
+
+/** Items of one group share statements with each other alone: no group waits for what another one does. */
+export function createGroupedBatcher<Item, Result>(
+  options: BatcherOptions<Item, Result>,
+  groupOf: (item: Item) => string,
+): Batcher<Item, Result> {
+  const groups = new LRUCache<string, Batcher<Item, Result>>({ max: GROUPS_MAX });
+  return {
+    submit(item) {
+      const name = groupOf(item);
+      let group = groups.get(name);
+      if (group === undefined) {
+        group = createBatcher(options);
+        groups.set(name, group);
+      }
+      return group.submit(item);
+    },
   };
 }

@@ -77,6 +77,19 @@ export async function retryRead<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Somebody else has what the statement wants, and was waited for, or waits for it in turn. */
+const CROSSED_CODES = new Set(['55P03', '40P01']);
+
+/** Whether a statement met another one's locks: alone, or a moment later, it may not. */
+export function isCrossed(error: unknown): boolean {
+  return CROSSED_CODES.has(codeOf(error) ?? '');
+}
+
+/** The same, or the whole time of a statement went by: in one wait after another, perhaps. */
+export function isHeldUp(error: unknown): boolean {
+  return isCrossed(error) || codeOf(error) === '57014';
+}
+
 /** Whether one row of a statement was refused: data exceptions and integrity violations. */
 export function isRowError(error: unknown): boolean {
   const code = codeOf(error);

@@ -12,10 +12,19 @@ import type { TokenRow } from './token-row.ts';
 import { freeId } from './token-store.ts';
 import { type InsertResult, insertTokens, type TokenInsert } from './token-writer.ts';
 
+/** About as long a lock is waited for when ids are not taken in order any more. */
+const LATER_WAIT_MS = 100;
+
 export interface NewToken {
   creation: TokenCreation;
   /** What it is compared by; `undefined` when it has none, or nothing of the request deduplicates. */
   fingerprint: string | undefined;
+}
+
+/** A creation's, without what stores: that is the transaction. */
+export interface StoringContext extends Omit<CreationContext, 'insert' | 'freeId'> {
+  /** Told before other ids than the first are inserted. */
+  onLaterIds?: () => void;
 }
 
 /** Where new tokens go and where duplicates are looked for, inside the caller's transaction. */
@@ -36,7 +45,7 @@ export type StoreOutcome = { stored: StoredToken } | { duplicate: TokenRow };
 export async function storeTokens(
   client: Queryable,
   tokens: readonly NewToken[],
-  context: Omit<CreationContext, 'insert' | 'freeId'>,
+  context: StoringContext,
   place: TokenPlace = LIVE_TOKENS,
 ): Promise<PromiseSettledResult<StoreOutcome>[]> {
   const { tenant_id } = context;
@@ -44,7 +53,7 @@ export async function storeTokens(
     creation.deduplicate && fingerprint !== undefined ? [fingerprint] : [],
   );
   const existing = await place.findDuplicates(client, tenant_id, new Set(wanted));
-  const storing = { ...context, ...insertsInTurn(client, tenant_id, place) };
+  const storing = { ...context, ...insertsInTurn(client, context, place) };
   const first = new Map<string, Promise<StoredToken>>();
   const outcomes = tokens.map(async ({ creation, fingerprint = '' }): Promise<StoreOutcome> => {
     const duplicate = creation.deduplicate ? existing.get(fingerprint) : undefined;
@@ -67,10 +76,14 @@ export async function storeTokens(
 const isDuplicate = (result: PromiseSettledResult<StoreOutcome>): boolean =>
   result.status === 'fulfilled' && 'duplicate' in result.value;
 
-/** Inserts of one turn share a statement; a client carries out one statement after another. */
+/**
+ * Inserts of one turn share a statement; a client carries out one statement after another. Whoever wants
+ * the same ids waits in their order, and never for each other, as long as they are the first. Those that
+ * are tried later may come before what is held already: nobody waits long then (`isCrossed`).
+ */
 function insertsInTurn(
   client: Queryable,
-  tenantId: string,
+  { tenant_id, onLaterIds }: StoringContext,
   place: TokenPlace,
 ): Pick<CreationContext, 'insert' | 'freeId'> {
   // After an error the transaction takes no more statements: what follows fails with the same one.
@@ -81,12 +94,41 @@ function insertsInTurn(
     last = next;
     return next;
   };
+  let rounds = 0;
   const batch = createBatcher<TokenInsert, InsertResult>({
-    run: (inserts) => inTurn(() => place.insert(client, inserts)),
+    run: (inserts) =>
+      inTurn(async () => {
+        rounds += 1;
+        if (rounds === 2) {
+          onLaterIds?.();
+          await waitBriefly(client);
+        }
+        return place.insert(client, inserts);
+      }),
     identity: (insert) => insert.token.id,
+  });
+  const frees = createBatcher<string, boolean>({
+    run: (ids) =>
+      inTurn(async () => {
+        const freed = new Map<string, boolean>();
+        for (const id of ids.toSorted(byBytes)) {
+          freed.set(id, await place.freeId(client, tenant_id, id));
+        }
+        return ids.map((id) => freed.get(id) === true);
+      }),
+    identity: (id) => id,
   });
   return {
     insert: (insert) => batch.submit(insert),
-    freeId: (id) => inTurn(() => place.freeId(client, tenantId, id)),
+    freeId: (id) => frees.submit(id),
   };
+}
+
+/** As Postgres orders ids. */
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+/** Not all as long, lest those that met meet again. */
+async function waitBriefly(client: Queryable): Promise<void> {
+  const limit_ms = Math.round(LATER_WAIT_MS * (0.5 + Math.random()));
+  await client.query("SELECT set_config('lock_timeout', $1, true)", [`${limit_ms}ms`]);
 }

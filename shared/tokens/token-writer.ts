@@ -5,8 +5,18 @@
  */
 import type { Via } from '../audit/audit-entry.ts';
 import { POSITION } from '../audit/insert-audit-rows.ts';
-import { type Batcher, createBatcher } from '../postgres/batcher.ts';
-import { isDatabaseUnavailable, isRowError } from '../postgres/database-error.ts';
+import {
+  type Batcher,
+  type BatcherOptions,
+  createBatcher,
+  createGroupedBatcher,
+} from '../postgres/batcher.ts';
+import {
+  isCrossed,
+  isDatabaseUnavailable,
+  isHeldUp,
+  isRowError,
+} from '../postgres/database-error.ts';
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { type InsertRecord, RECORD_PARTS, recordValues } from './insert-records.ts';
@@ -186,13 +196,39 @@ export async function insertTokens(db: Queryable, inserts: TokenInsert[]): Promi
   return results;
 }
 
-export function createTokenWriter(db: Queryable, onBatch?: (rows: number) => void): TokenWriter {
-  return createBatcher<TokenInsert, InsertResult>({
-    run: (inserts) => insertTokens(db, inserts),
+/**
+ * Batches inserts. What a tenant chooses, an id or a key, another request may have that is not done yet:
+ * such inserts wait for it with those of their own tenant alone. Nobody else has an assigned id.
+ */
+export function createInsertBatcher<Insert extends TokenInsert, Result>(
+  run: (inserts: Insert[]) => Promise<Result[]>,
+  onBatch?: (rows: number) => void,
+): Batcher<Insert, Result> {
+  const options: BatcherOptions<Insert, Result> = {
+    run,
     identity: (insert) => `${insert.tenant_id}/${insert.token.id}`,
     otherIdentity: ({ record }) => record?.scope.toString('base64'),
     isolates: isRowError,
     isOutage: isDatabaseUnavailable,
     ...(onBatch === undefined ? {} : { onBatch }),
-  });
+  };
+  const assigned = createBatcher(options);
+  const isOutage = (error: unknown): boolean => isDatabaseUnavailable(error) && !isCrossed(error);
+  const chosen = createGroupedBatcher(
+    { ...options, isHeldUp, isOutage },
+    (insert) => insert.tenant_id,
+  );
+  return {
+    submit(insert) {
+      const isChosen = insert.chosen === true || insert.record !== undefined;
+      return (isChosen ? chosen : assigned).submit(insert);
+    },
+  };
+}
+
+export function createTokenWriter(db: Queryable, onBatch?: (rows: number) => void): TokenWriter {
+  return createInsertBatcher<TokenInsert, InsertResult>(
+    (inserts) => insertTokens(db, inserts),
+    onBatch,
+  );
 }

@@ -22,19 +22,24 @@ const OF_BATCH = "count(*)::int4 AS tried, coalesce(max(id), '') AS last";
 const STAGED_ROW = (id: string): string =>
   `FROM staged_tokens s WHERE ${OF_TRANSACTION} AND s.id = ${id}`;
 
-/** Of expired tokens in the way of new ones, too: they free their ids. */
+/**
+ * Of expired tokens in the way of new ones, too: they free their ids. Rows are locked in the order of the
+ * ids first: a deletion takes them as they lie, and others that free the same ids would wait crosswise.
+ */
 export const DELETE_LIVE = {
   name: 'commit-deletions',
   text: `
     WITH deleted AS (
       DELETE FROM tokens t WHERE t.tenant_id = $1 AND t.id = ANY (ARRAY(
-        SELECT s.id FROM staged_tokens s
-        WHERE ${OF_TRANSACTION} AND s.operation IN ('delete', 'replace')
-        UNION ALL
-        SELECT s.id FROM staged_tokens s CROSS JOIN LATERAL (
-          SELECT t.expires_at FROM tokens t WHERE t.tenant_id = $1 AND t.id = s.id LIMIT 1
-        ) t
-        WHERE ${OF_TRANSACTION} AND s.operation = 'create' AND NOT ${NOT_EXPIRED}))
+        SELECT l.id FROM tokens l WHERE l.tenant_id = $1 AND l.id = ANY (ARRAY(
+          SELECT s.id FROM staged_tokens s
+          WHERE ${OF_TRANSACTION} AND s.operation IN ('delete', 'replace')
+          UNION ALL
+          SELECT s.id FROM staged_tokens s CROSS JOIN LATERAL (
+            SELECT t.expires_at FROM tokens t WHERE t.tenant_id = $1 AND t.id = s.id LIMIT 1
+          ) t
+          WHERE ${OF_TRANSACTION} AND s.operation = 'create' AND NOT ${NOT_EXPIRED}))
+        ORDER BY l.id FOR UPDATE))
       RETURNING t.tenant_id, t.id, t.container, t.type
     ), ${DELETE_PARTS}
     SELECT d.id, d.container, 'delete' AS operation FROM deleted d

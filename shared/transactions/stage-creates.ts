@@ -4,14 +4,14 @@
  * row written in one snapshot. Their ids are held, so that nobody else takes them, nor waits for a commit
  * to find them taken: an assigned id is known to whoever was answered it.
  */
-import { type Batcher, createBatcher } from '../postgres/batcher.ts';
-import { isDatabaseUnavailable, isRowError } from '../postgres/database-error.ts';
+import type { Batcher } from '../postgres/batcher.ts';
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { CVC_LIFETIME_MS } from '../tokens/seal-cvc.ts';
 import { NOT_EXPIRED } from '../tokens/token-row.ts';
 import {
   CLOCK_TOLERANCE_MS,
+  createInsertBatcher,
   type InsertProblem,
   type InsertResult,
   type TokenInsert,
@@ -198,11 +198,8 @@ export function createStagingWriter(
   db: Queryable,
   onBatch?: (rows: number) => void,
 ): StagingWriter {
-  return createBatcher<StagedCreate, StageResult>({
-    run: (creates) => stageCreates(db, creates),
-    identity: (create) => `${create.tenant_id}/${create.token.id}`,
-    isolates: isRowError,
-    isOutage: isDatabaseUnavailable,
-    ...(onBatch === undefined ? {} : { onBatch }),
-  });
+  return createInsertBatcher<StagedCreate, StageResult>(
+    (creates) => stageCreates(db, creates),
+    onBatch,
+  );
 }

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { BATCH_ROWS_MAX, createBatcher } from '../../../shared/postgres/batcher.ts';
+import {
+  BATCH_ROWS_MAX,
+  createBatcher,
+  createGroupedBatcher,
+} from '../../../shared/postgres/batcher.ts';
 
 interface Identities {
   identity?: (item: string) => string;
@@ -21,6 +25,7 @@ function controlled(options: Identities = {}) {
       }),
     isOutage: (error) => (error as Error).message === 'away',
     isolates: (error) => (error as Error).message === 'row',
+    isHeldUp: (error) => (error as Error).message === 'held up',
   });
   return { batcher, statements };
 }
@@ -129,5 +134,74 @@ describe('batched statements', () => {
     await turn();
     statements[2]?.finish();
     expect(await next).to.equal('Z');
+  });
+
+  /** Sends these and one that waits; the n-th statement fails with the n-th of `errors`, if there is one. */
+  async function outcomes(items: string[], errors: (string | undefined)[]): Promise<string[]> {
+    const { batcher, statements } = controlled();
+    const results = items.map((item) => batcher.submit(item));
+    await turn();
+    const second = batcher.submit('beside');
+    await turn();
+    const waiting = batcher.submit('waiting');
+    const settled = Promise.allSettled([...results, waiting]);
+    for (const [index, error] of errors.entries()) {
+      // The second statement is the one beside, which is done when the others are.
+      const statement = statements[index === 0 ? 0 : index + 1];
+      if (error === undefined) statement?.finish();
+      else statement?.fail(new Error(error));
+      await turn();
+    }
+    statements.at(-1)?.finish();
+    statements[1]?.finish();
+    await second;
+    await turn();
+    statements.at(-1)?.finish();
+    return (await settled).map(({ status }) => status);
+  }
+  const [served, failed] = ['fulfilled', 'rejected'];
+
+  it('try each row alone after a wait in vain, and fail the one that waits again', async () => {
+    const errors = ['held up', undefined, 'held up', undefined];
+    expect(await outcomes(['a', 'b', 'c'], errors)).to.deep.equal([served, failed, served, served]);
+  });
+
+  it('try no more rows when a second one waits in vain; what waits is sent if any was served', async () => {
+    const errors = ['held up', undefined, 'held up', 'held up'];
+    expect(await outcomes(['a', 'b', 'c', 'd'], errors)).to.deep.equal([
+      ...[served, failed, failed, failed],
+      served,
+    ]);
+  });
+
+  it('take it for an outage when none was, and when a row alone meets one', async () => {
+    const allFailed = [failed, failed, failed, failed];
+    const heldUp = ['held up', 'held up', 'held up'];
+    expect(await outcomes(['a', 'b', 'c'], heldUp)).to.deep.equal(allFailed);
+    expect(await outcomes(['a', 'b', 'c'], ['held up', 'away'])).to.deep.equal(allFailed);
+  });
+
+  it('of groups are sent beside each other, never together', async () => {
+    const statements: string[][] = [];
+    const batcher = createGroupedBatcher<string, string>(
+      {
+        run: (items) => {
+          statements.push(items);
+          return items[0]?.startsWith('a') === true
+            ? new Promise(() => {})
+            : Promise.resolve(items);
+        },
+      },
+      (item) => item.charAt(0),
+    );
+    for (const item of ['a1', 'a2', 'a3']) {
+      void batcher.submit(item);
+      await turn();
+    }
+    expect(await Promise.all(['b1', 'b2'].map((item) => batcher.submit(item)))).to.deep.equal([
+      'b1',
+      'b2',
+    ]);
+    expect(statements).to.deep.equal([['a1'], ['a2'], ['b1', 'b2']]);
   });
 });
