@@ -64,13 +64,16 @@ describe('room for large pages', () => {
 
   it('is refused with 429 when too many wait, or when it takes too long', async () => {
     const room = new PageRoom(LIMITS);
-    await room.enter('a', 20);
+    const leave = await room.enter('a', 20);
     const waiting = [watch(room.enter('a', 1)), watch(room.enter('a', 1))];
     const tooMany = watch(room.enter('a', 1));
     await turn();
     const refused = [429, { 'retry-after': '1' }];
     expect(refusalOf(tooMany.error)).to.deep.equal(refused);
     expect(waiting.map(({ error }) => error)).to.deep.equal([undefined, undefined]);
+    leave();
+    await turn();
+    expect(waiting.map(({ release }) => release !== undefined)).to.eql([true, true]);
     const impatient = new PageRoom({ ...LIMITS, wait_ms: 1 });
     const release = await impatient.enter('a', 20);
     const late = await impatient.enter('a', 1).catch((error: unknown) => error);
