@@ -97,7 +97,7 @@ export abstract class Exchange {
     this.#release = release;
   }
 
-  /** It was answered, or nobody waits for the answer any more. */
+  /** Called when its route has ended and its answer was written, whether or not anybody waited for it. */
   over(): void {
     const release = this.#release;
     this.#release = undefined;
@@ -142,11 +142,13 @@ export class HttpExchange extends Exchange {
     this.#res = res;
   }
 
-  /** Until the answer has left, or its caller. */
-  override hold(release: () => void): void {
-    super.hold(release);
-    if (this.#res.destroyed) this.over();
-    else this.#res.once('close', () => this.over());
+  /**
+   * What is held is given back when the answer has left, or its caller; not while the route still works for
+   * a caller who has gone, or callers who come and go would hold nothing.
+   */
+  override over(): void {
+    if (!this.isHolding || this.#res.closed) super.over();
+    else this.#res.once('close', () => super.over());
   }
 
   /** Every wrong key gets the same answer. */

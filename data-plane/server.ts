@@ -122,13 +122,15 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
   ): Promise<void> {
     const { req, res } = arrival;
     const { operation, params } = match;
+    const exchange = new HttpExchange(req, res, head, params);
     try {
-      const exchange = new HttpExchange(req, res, head, params);
       const result = await serveExchange(exchange, match, services);
       writeAnswer(res, result, context);
       measure(arrival, operation.path, result.status);
     } catch (error) {
       await fail(arrival, error, operation.path, context);
+    } finally {
+      exchange.over();
     }
   }
 
