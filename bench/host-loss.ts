@@ -6,7 +6,7 @@ import { median } from './statistics.ts';
 
 const ROUNDS = 15;
 /** A slot, a spare and a quarantine host. */
-const HOSTS = 3;
+const HOSTS = 2;
 const LOOK_MS = 5;
 
 export const hostLoss: Claim = {

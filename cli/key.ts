@@ -1,9 +1,10 @@
 /** `sallyport key issue|generate`: replaces a lost management key, or prints one to start with. */
 import { Command, InvalidArgumentError } from 'commander';
-import { findTenant } from '../control-plane/tenants/tenant-store.ts';
+import { findTenant, listTenants } from '../control-plane/tenants/tenant-store.ts';
 import { issueManagementKey } from '../embedded/first-start.ts';
+import type { Tenant } from '../shared/api/tenants.ts';
 import { generateApiKey } from '../shared/api-keys.ts';
-import { inTransaction } from '../shared/postgres/pool.ts';
+import { inTransaction, type Queryable } from '../shared/postgres/pool.ts';
 import { type JsonOption, print } from './print.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -12,7 +13,7 @@ export function keyCommand(source: NodeJS.ProcessEnv): Command {
   key
     .command('issue')
     .description('give a tenant a new management key, e.g. for a lost one; it is shown this once')
-    .requiredOption('--tenant <id>', 'id of the tenant, see `tenant list`', parseUuid)
+    .option('--tenant <id>', 'its id, see `tenant list`; not needed where there is one', parseUuid)
     .option('--json', 'answer with JSON')
     .action((options: IssueOptions) => issue(source, options));
   key
@@ -24,7 +25,7 @@ export function keyCommand(source: NodeJS.ProcessEnv): Command {
 }
 
 interface IssueOptions extends JsonOption {
-  readonly tenant: string;
+  readonly tenant?: string;
 }
 
 /** Lets through what Postgres takes as a uuid; the id need not exist. */
@@ -34,21 +35,33 @@ function parseUuid(text: string): string {
 }
 
 async function issue(source: NodeJS.ProcessEnv, options: IssueOptions): Promise<void> {
-  const { application, key } = await withDatabase(source, async (pool, installation) => {
-    if ((await findTenant(pool, options.tenant)) === undefined) {
-      throw new Error('no tenant has this id: `tenant list` shows them');
-    }
-    return inTransaction(pool, (client) =>
-      issueManagementKey(client, installation, options.tenant),
+  const { tenant_id, application, key } = await withDatabase(source, async (pool, installation) => {
+    const { id } = await chosenTenant(pool, options.tenant);
+    const issued = await inTransaction(pool, (client) =>
+      issueManagementKey(client, installation, id),
     );
+    return { tenant_id: id, ...issued };
   });
-  print(options, { tenant_id: options.tenant, application_id: application.id, key }, [
+  print(options, { tenant_id, application_id: application.id, key }, [
     'A new management key, shown only this once:',
     '',
     `    ${key}`,
     '',
     'Keys issued before go on working: delete their application to end them.',
   ]);
+}
+
+/** Throws when there is none of this id, or, without one, more than one to choose from. */
+async function chosenTenant(db: Queryable, id: string | undefined): Promise<Tenant> {
+  if (id !== undefined) {
+    const found = await findTenant(db, id);
+    if (found === undefined) throw new Error('no tenant has this id: `tenant list` shows them');
+    return found;
+  }
+  const [only, ...others] = await listTenants(db);
+  if (only === undefined) throw new Error('there is no tenant yet: `tenant create` makes one');
+  if (others.length > 0) throw new Error('say for which with --tenant: `tenant list` shows them');
+  return only;
 }
 
 function generate(options: JsonOption): void {

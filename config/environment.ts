@@ -3,13 +3,14 @@
  * stops the start with one line that names the variable and never shows its value.
  */
 import { readFileSync } from 'node:fs';
-import { nearName } from './near-name.ts';
+import { nearName } from '../shared/near-name.ts';
 import type { VariableType } from './variable-types.ts';
 import {
   addressRanges,
   apiKey,
   flag,
   integer,
+  ipAddress,
   keyEncryptionKey,
   oneOf,
   path,
@@ -39,8 +40,10 @@ const POOL_MAX = 1000;
 const POOL_MIN = 2;
 // More hops than any chain of load balancers has.
 const PROXY_HOPS_MAX = 16;
-// Each takes some 60 MB when idle; a machine has fewer cores than this.
+// Each takes some 110 MB when idle; a machine has fewer cores than this.
 const SANDBOX_HOSTS_MAX = 64;
+// Some 10 MB each; what they compute they share with all others.
+const SANDBOX_THREADS_MAX = 32;
 // Ten years: more than any rule about such trails asks for.
 const AUDIT_MONTHS_MAX = 120;
 // Ten years: past every expiry a test could want to reach.
@@ -65,6 +68,12 @@ const VARIABLES = {
     shownFallback: '9090 (9091 for a control plane alone, 9092 for jobs alone)',
     text: '/metrics, /healthz and /readyz of the process',
   },
+  metricsHost: {
+    name: 'METRICS_HOST',
+    type: ipAddress,
+    shownFallback: 'all interfaces',
+    text: 'address of METRICS_PORT, which asks for no key; scrapers are usually elsewhere',
+  },
   tlsCertFile: {
     name: 'TLS_CERT_FILE',
     type: path,
@@ -75,7 +84,7 @@ const VARIABLES = {
     name: 'TRUSTED_PROXY_HOPS',
     type: integer(0, PROXY_HOPS_MAX, 'hops'),
     fallback: '0',
-    text: 'how many X-Forwarded-For hops to believe',
+    text: 'how many X-Forwarded-For hops to believe; no effect yet',
   },
   dataDir: {
     name: 'DATA_DIR',
@@ -140,7 +149,13 @@ const VARIABLES = {
     name: 'SANDBOX_HOSTS',
     type: integer(0, SANDBOX_HOSTS_MAX, 'processes'),
     shownFallback: 'half the cores, at least 1',
-    text: 'sandbox hosts for the code of reactors, besides two in reserve; 0: reactors are refused',
+    text: 'sandbox hosts for the code of reactors, besides one in reserve; 0: reactors are refused',
+  },
+  sandboxThreads: {
+    name: 'SANDBOX_THREADS',
+    type: integer(1, SANDBOX_THREADS_MAX, 'threads'),
+    fallback: '4',
+    text: 'threads of each sandbox host: tenants whose code can compute there at the same time; each may hold 224 MiB',
   },
   sandboxReuse: {
     name: 'SALLYPORT_SANDBOX_REUSE',
@@ -190,7 +205,10 @@ export class EnvironmentError extends Error {
 
 // Kubernetes announces a Service named sallyport(-…) to every container by variables of these forms.
 const KUBERNETES_SERVICE_LINK =
-  /^SALLYPORT_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;
+  /^SALLYPORT_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
+/** Of this form a setting may be meant as well: the value tells. */
+const KUBERNETES_PORT_LINK = /^SALLYPORT_(?:[A-Z0-9_]+_)?PORT=(?:tcp|udp|sctp):\/\//;
+const PREFIX = 'SALLYPORT_';
 
 const entries = Object.entries(VARIABLES) as [keyof Environment, Variable<unknown>][];
 const namesOf = (variable: Variable<unknown>): string[] =>
@@ -204,10 +222,12 @@ const KNOWN_NAMES = new Set(entries.flatMap(([, variable]) => namesOf(variable))
  * a TLS pair.
  */
 export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
-  for (const name of Object.keys(source)) {
-    if (!name.startsWith('SALLYPORT_') || KNOWN_NAMES.has(name)) continue;
+  for (const [name, value] of Object.entries(source)) {
+    if (!name.startsWith(PREFIX) || KNOWN_NAMES.has(name)) continue;
     if (KUBERNETES_SERVICE_LINK.test(name)) continue;
-    const near = nearName(name, KNOWN_NAMES);
+    if (KUBERNETES_PORT_LINK.test(`${name}=${value}`)) continue;
+    const plain = name.slice(PREFIX.length);
+    const near = KNOWN_NAMES.has(plain) ? plain : nearName(name, KNOWN_NAMES);
     const advice = near === undefined ? 'see `npm run sallyport -- --help`' : `is it ${near}?`;
     throw new EnvironmentError(`${name} is not a setting of Sallyport: ${advice}`);
   }

@@ -2,6 +2,7 @@
  * How the text of one environment variable becomes a value: one parser per type of variable.
  * A parser answers `undefined` for a bad value; it never throws and never repeats the value.
  */
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { isWellFormedApiKey } from '../shared/api-keys.ts';
 import { parseKek } from '../shared/crypto/local-key.ts';
@@ -33,6 +34,13 @@ export function integer(min: number, max: number, unit = ''): VariableType<numbe
 export const port: VariableType<number> = {
   ...integer(0, 65_535),
   expected: 'a port number, 0 (any free port) to 65535',
+};
+
+/** An address to listen on. A name is none: it may stand for several, or for another one tomorrow. */
+export const ipAddress: VariableType<string> = {
+  expected: 'an IPv4 or IPv6 address',
+  parse: (text) => (isIP(text) === 0 ? undefined : text),
+  print: (value) => value,
 };
 
 /** A path, absolute or relative to the working directory; answered absolute. */

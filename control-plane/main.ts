@@ -34,6 +34,7 @@ async function main(): Promise<void> {
   await servePlane(plane, {
     log,
     metricsPort: environment.metricsPort ?? METRICS_PORT_DEFAULT,
+    metricsHost: environment.metricsHost,
     async prepareAlone() {
       const migrations = await retryUntilAvailable(() => migrate(directUrl, kek), log);
       for (const migration of migrations) log.info({ migration }, 'migrated');

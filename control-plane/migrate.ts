@@ -17,6 +17,7 @@ import * as idempotency from './migrations/0006-idempotency.ts';
 import * as transactions from './migrations/0007-transactions.ts';
 import * as jobs from './migrations/0008-jobs.ts';
 import * as audit from './migrations/0009-audit.ts';
+import * as idempotencyTokens from './migrations/0010-idempotency-tokens.ts';
 
 interface Migration {
   name: string;
@@ -33,6 +34,7 @@ const MIGRATIONS: Migration[] = [
   { name: '0007-transactions', up: transactions.up },
   { name: '0008-jobs', up: jobs.up },
   { name: '0009-audit', up: audit.up },
+  { name: '0010-idempotency-tokens', up: idempotencyTokens.up },
 ];
 
 const SOURCE: Knex.MigrationSource<Migration> = {

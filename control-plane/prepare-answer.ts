@@ -69,7 +69,7 @@ function checkExpectation(expect: string | undefined): void {
 export function refuseUnmatched(ctx: RequestContext & { matched?: { methods: string[] }[] }): void {
   const methods = new Set(ctx.matched?.flatMap((layer) => layer.methods));
   if (methods.size > 0) throw methodNotAllowed([...methods, 'OPTIONS'].join(', '));
-  throw new ApiError('not_found', 'There is no such path');
+  throw new ApiError('not_found', 'There is no such path; /openapi.json lists what there is');
 }
 
 function methodNotAllowed(allow: string): ApiError {

@@ -2,10 +2,17 @@
  * Requests with an idempotency key: one effect, and its answer again for a day (spec: Idempotency). What
  * was answered is shown to whoever could still be shown it now.
  */
+import { SealBrokenError } from '../shared/crypto/envelope.ts';
 import { ApiError } from '../shared/errors.ts';
-import { idempotencyScope, inProgress, readIdempotencyKey } from '../shared/idempotency/claim.ts';
+import {
+  type IdempotencyClaim,
+  idempotencyScope,
+  inProgress,
+  readIdempotencyKey,
+} from '../shared/idempotency/claim.ts';
 import { type KeptAnswer, openAnswer } from '../shared/idempotency/kept-answer.ts';
-import { deleteDeadRecord } from '../shared/idempotency/record-store.ts';
+import { creationAnswer } from '../shared/idempotency/named-token.ts';
+import { deleteDeadRecord, type FoundRecord } from '../shared/idempotency/record-store.ts';
 import { runOnce } from '../shared/idempotency/run-once.ts';
 import type { CachedApplication } from './config-cache/application-cache.ts';
 import type { Answer, Exchange } from './exchange.ts';
@@ -72,12 +79,26 @@ async function keptAnswer(
     return undefined;
   }
   if (record.is_over) throw answerOver();
-  if (record.sealed === null) throw inProgress();
+  if (record.sealed === null && record.named === undefined) throw inProgress();
   if (permission !== 'any_key' && permission !== 'no_key') requireHeld(application, permission);
-  const { sealed, effect_at_ms, due_at_ms } = record;
-  const kept = await openAnswer(services.dataKeys, claim, sealed, effect_at_ms, due_at_ms);
+  const kept = await answerIn(record, claim, application, services);
   await requireStill(kept, application, services);
   return answerOf(kept);
+}
+
+/** What the record holds, or what was answered when the token was created that it names. */
+async function answerIn(
+  { sealed, named, effect_at_ms, due_at_ms }: FoundRecord,
+  claim: IdempotencyClaim,
+  { tenant_id, application_id }: CachedApplication,
+  { dataKeys, opener }: Services,
+): Promise<KeptAnswer> {
+  if (sealed !== null) return openAnswer(dataKeys, claim, sealed, effect_at_ms, due_at_ms);
+  const token = named?.token;
+  // It is written down before its token goes, so somebody has changed the rows.
+  if (named === undefined || token?.created_by !== application_id) throw new SealBrokenError();
+  const payload = await opener.open(tenant_id, token);
+  return creationAnswer(tenant_id, token, payload, named.shows_mask);
 }
 
 /** The 409 of a request that was carried out, when what it was answered must not be kept any more. */

@@ -14,8 +14,8 @@ async function main(): Promise<void> {
   const log = createLogger('jobs', environment.logLevel);
   endOnCrash(log);
   const jobs = createJobProcess({ ...environment, ...requiredSettings(environment) }, log);
-  const metricsPort = environment.metricsPort ?? METRICS_PORT_DEFAULT;
-  await servePlane(jobs, { log, metricsPort });
+  const { metricsHost, metricsPort = METRICS_PORT_DEFAULT } = environment;
+  await servePlane(jobs, { log, metricsPort, metricsHost });
 }
 
 await main().catch(endOnFailedStart('jobs'));

@@ -13,8 +13,8 @@ async function main(): Promise<void> {
   const log = createLogger('data-plane', environment.logLevel);
   endOnCrash(log);
   const plane = createDataPlane({ ...environment, ...requiredSettings(environment) }, log);
-  const metricsPort = environment.metricsPort ?? METRICS_PORT_DEFAULT;
-  await servePlane(plane, { log, metricsPort });
+  const { metricsHost, metricsPort = METRICS_PORT_DEFAULT } = environment;
+  await servePlane(plane, { log, metricsPort, metricsHost });
 }
 
 await main().catch(endOnFailedStart('data plane'));

@@ -19,6 +19,7 @@ import type { Pool } from '../shared/postgres/pool.ts';
 import { createScriptFetch } from '../shared/sandbox/script-fetch.ts';
 import { createConfigCache } from './config-cache/create-config-cache.ts';
 import { createPools } from './proxy/pools.ts';
+import { AnswerRoom } from './reactors/answer-room.ts';
 import { QueueRoom } from './reactors/queue-room.ts';
 import { createReactionQueue } from './reactors/reaction-queue.ts';
 import type { Sandbox } from './reactors/sandbox.ts';
@@ -70,6 +71,7 @@ export function openServices(options: ServiceOptions): OpenServices {
   const reactions = sandbox && {
     ...{ reactors, sandbox, scriptFetch, scriptCalls },
     ...{ queue: createReactionQueue(pool), queueRoom: new QueueRoom(pool) },
+    answerRoom: new AnswerRoom(),
     egressAllow: settings.egressAllow,
     metrics: reactionMetrics,
   };

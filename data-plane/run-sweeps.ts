@@ -34,7 +34,9 @@ const DUE_ROWS: readonly (DueRows & { every_ms: number })[] = [
   },
   {
     table: 'idempotency_records',
-    condition: "created_at <= clock_now() - interval '24 hours' AND scope > ''",
+    condition:
+      "created_at <= clock_now() - interval '24 hours' " +
+      "AND scope > '00000000-0000-0000-0000-000000000000'",
     every_ms: 10 * SECOND,
   },
   {

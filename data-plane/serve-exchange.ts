@@ -28,7 +28,8 @@ export async function serveExchange(
   entry: RouteEntry,
   services: Services,
 ): Promise<Answer> {
-  const found = await exchange.findApplication(services);
+  const finding = exchange.findApplication(services);
+  const found = finding instanceof Promise ? await finding : finding;
   if (found === undefined) throw exchange.unauthorized();
   let application = found;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {

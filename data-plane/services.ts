@@ -25,6 +25,7 @@ import type { ProxyCache } from './config-cache/proxy-cache.ts';
 import type { ReactorCache } from './config-cache/reactor-cache.ts';
 import { PageRoom } from './page-room.ts';
 import type { DestinationPools } from './proxy/pools.ts';
+import type { AnswerRoom } from './reactors/answer-room.ts';
 import type { QueueRoom } from './reactors/queue-room.ts';
 import type { ReactionQueue } from './reactors/reaction-queue.ts';
 import type { Sandbox } from './reactors/sandbox.ts';
@@ -85,6 +86,7 @@ export interface ReactionServices {
   /** Where reactions wait that are to be run later. */
   readonly queue: ReactionQueue;
   readonly queueRoom: Pick<QueueRoom, 'require' | 'requireForResult'>;
+  readonly answerRoom: Pick<AnswerRoom, 'require' | 'add'>;
   /** SALLYPORT_EGRESS_ALLOW: what a callback may go to besides public hosts. */
   readonly egressAllow: readonly AddressRange[];
   readonly metrics: Pick<ReactionMetrics, 'reactions' | 'duration' | 'inFlight'>;

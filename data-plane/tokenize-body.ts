@@ -12,6 +12,7 @@ import type { UsedRight } from '../shared/idempotency/kept-answer.ts';
 import { isCrossed } from '../shared/postgres/database-error.ts';
 import { inTransaction, type PoolClient } from '../shared/postgres/pool.ts';
 import { readCreation } from '../shared/tokens/create-token.ts';
+import { storedJson } from '../shared/tokens/created-token.ts';
 import { holdsCvc } from '../shared/tokens/detect-cvc.ts';
 import {
   type NewToken,
@@ -23,7 +24,6 @@ import { fingerprintOfDraft } from '../shared/tokens/token-draft.ts';
 import { withMember } from '../shared/tokens/token-json.ts';
 import { planTokenize, type TokenRequest } from '../shared/tokens/tokenize.ts';
 import type { CachedApplication } from './config-cache/application-cache.ts';
-import { storedJson } from './routes/created-token.ts';
 import { duplicateAnswer, duplicateRights } from './routes/deduplicate.ts';
 import { requireTransform, withoutReveal } from './routes/permit.ts';
 import type { Services } from './services.ts';

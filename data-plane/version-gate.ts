@@ -26,12 +26,27 @@ export interface VersionGate {
 
 /** `onReload` counts the statements it takes. */
 export function createVersionGate(db: Queryable, onReload: () => void): VersionGate {
+  /** By tenant, what a statement that has not begun will answer: callers of one tenant share it. */
+  const next = new Map<string, Promise<ConfigReading>>();
   const batcher = createBatcher<string, ConfigReading>({
-    run: (tenantIds) => {
+    run(tenantIds) {
       onReload();
+      for (const id of tenantIds) next.delete(id);
       return retryRead(() => readConfigVersions(db, tenantIds));
     },
     isOutage: isDatabaseUnavailable,
   });
-  return { read: (tenantId) => batcher.submit(tenantId) };
+  return {
+    read(tenantId) {
+      let reading = next.get(tenantId);
+      if (reading === undefined) {
+        reading = batcher.submit(tenantId);
+        next.set(tenantId, reading);
+        // Also when it fails without having begun.
+        const forget = () => next.get(tenantId) === reading && next.delete(tenantId);
+        reading.catch(forget);
+      }
+      return reading;
+    },
+  };
 }

@@ -75,6 +75,7 @@ export async function startAllInOne(options: StartOptions): Promise<AllInOne> {
   let draining = false;
   const listener = await startMetricsServer({
     port: metricsPort,
+    host: environment.metricsHost,
     collect: planes.metrics,
     isAlive: planes.isAlive,
     readiness: async () =>

@@ -19,28 +19,32 @@ export async function checkPorts(environment: Environment, metricsPort: number):
   const ports = [
     ['PORT', environment.port],
     ['CONTROL_PLANE_PORT', environment.controlPlanePort],
-    ['METRICS_PORT', metricsPort],
+    ['METRICS_PORT', metricsPort, environment.metricsHost],
   ] as const;
   const seen = new Map<number, string>();
   const problems: string[] = [];
-  for (const [name, port] of ports) {
+  for (const [name, port, host] of ports) {
     if (port === 0) continue;
     const other = seen.get(port);
     if (other !== undefined) throw new Error(`${name} and ${other} are the same port`);
     seen.set(port, name);
-    const problem = await portProblem(port);
-    if (problem !== undefined) problems.push(`port ${port} ${problem}: set ${name} to another one`);
+    const problem = await portProblem(port, host);
+    if (problem === 'EADDRNOTAVAIL') problems.push('METRICS_HOST is no address of this machine');
+    else if (problem !== undefined) {
+      const what =
+        problem === 'EADDRINUSE' ? 'is in use by another program' : `cannot be used (${problem})`;
+      problems.push(`port ${port} ${what}: set ${name} to another one`);
+    }
   }
   if (problems.length > 0) throw new Error(problems.join('; '));
 }
 
-function portProblem(port: number): Promise<string | undefined> {
+/** The code of the error, if any. Without a host: on all interfaces. */
+function portProblem(port: number, host?: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();
-    probe.once('error', ({ code }: NodeJS.ErrnoException) => {
-      resolve(code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be used (${code})`);
-    });
-    probe.listen(port, () => probe.close(() => resolve(undefined)));
+    probe.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code));
+    probe.listen(port, host, () => probe.close(() => resolve(undefined)));
   });
 }
 

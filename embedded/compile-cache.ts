@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../shared/observability/logger.ts';
 
-/** What the planes load, without their entries, which would start them. */
+/** What the planes load, without their entries. */
 const MODULES = ['../data-plane/create-data-plane.ts', '../control-plane/create-control-plane.ts'];
+/** To be compiled but not run, which would start them. */
+const ENTRIES = ['../data-plane/main.ts', '../data-plane/jobs-main.ts', '../control-plane/main.ts'];
 
 const OTHERS = 0o077;
 
@@ -29,8 +31,7 @@ export function compileCacheEnvironment(dataDir: string): NodeJS.ProcessEnv {
 export async function compileAhead(dataDir: string, log: Logger): Promise<void> {
   const { NODE_COMPILE_CACHE } = compileCacheEnvironment(dataDir);
   if (NODE_COMPILE_CACHE === undefined || existsSync(NODE_COMPILE_CACHE)) return;
-  const urls = MODULES.map((module) => new URL(module, import.meta.url).href);
-  const script = urls.map((url) => `await import(${JSON.stringify(url)});`).join('');
+  const script = [...MODULES.map(runText), compileText(ENTRIES)].join('');
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: fileURLToPath(new URL('..', import.meta.url)),
     env: { NODE_COMPILE_CACHE },
@@ -41,4 +42,16 @@ export async function compileAhead(dataDir: string, log: Logger): Promise<void> 
     child.once('exit', resolve);
   });
   if (code !== 0) log.debug({ exit_code: code }, 'nothing compiled ahead');
+}
+
+const quotedUrl = (module: string): string => JSON.stringify(new URL(module, import.meta.url).href);
+
+const runText = (module: string): string => `await import(${quotedUrl(module)});`;
+
+/** All imports of a module are compiled before the first of them is run, which ends it here. */
+function compileText(modules: readonly string[]): string {
+  const imports = modules.map((module) => `import ${quotedUrl(module)};`).join('');
+  const text = `import 'data:text/javascript,throw 0';${imports}`;
+  const url = `data:text/javascript,${encodeURIComponent(text)}`;
+  return `await import(${JSON.stringify(url)}).catch(() => {});`;
 }

@@ -5,6 +5,7 @@
  */
 import { fork } from 'node:child_process';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { CountMessage } from './support/counting-reporter.ts';
 import { stopTestServer, TEST_SERVER_VARIABLE, testServer } from './support/test-server.ts';
 
@@ -16,6 +17,9 @@ const LANES = [
   ['test/{proxy,sandbox,security}/**/*.test.ts'],
   ['test/faults/**/*.test.ts'],
 ];
+
+/** What one process of a run has compiled no other compiles again, the planes that tests start included. */
+const COMPILE_CACHE = join(import.meta.dirname, '../node_modules/.cache/sallyport/tests');
 
 interface Outcome {
   passed: number;
@@ -71,6 +75,7 @@ async function runAll(lanes: string[][]): Promise<Outcome> {
     const environment = {
       ...process.env,
       NODE_ENV: 'test',
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       [TEST_SERVER_VARIABLE]: JSON.stringify(server),
     };
     const outcomes = await Promise.all(

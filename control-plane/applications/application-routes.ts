@@ -1,11 +1,14 @@
 /** `/applications`: who may use the API and how (facts 3). */
 import { randomUUID } from 'node:crypto';
 import type Router from '@koa/router';
+import { APPLICATION_TYPES, isApplicationType } from '../../shared/access/permissions.ts';
 import { validateAccess } from '../../shared/access/validate-access.ts';
 import * as api from '../../shared/api/applications.ts';
 import { toPage } from '../../shared/api/pagination.ts';
 import type { ChangedEntity } from '../../shared/config-entries/config-change.ts';
+import { fieldError } from '../../shared/errors.ts';
 import { readIds, readPaging, readValues } from '../../shared/http/list-parameters.ts';
+import type { QueryParams } from '../../shared/http/query.ts';
 import { applyChange } from '../apply-change.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import type { RequestState } from '../request-state.ts';
@@ -45,10 +48,16 @@ function list({ pool }: ControlPlane): Carry<typeof api.listApplications> {
     const ids = readIds(query)
       ?.map((id) => id.toLowerCase())
       .filter(isUuid);
-    const filter = { ids, types: readValues(query, 'type') };
+    const filter = { ids, types: readTypes(query) };
     const found = await store.listApplications(pool, caller.tenant_id, filter, paging);
     return toPage(found.applications, found.total, paging);
   };
+}
+
+function readTypes(query: QueryParams): string[] | undefined {
+  const types = readValues(query, 'type');
+  if (types === undefined || types.every(isApplicationType)) return types;
+  throw fieldError('type', `Must be one of ${APPLICATION_TYPES.join(', ')}`);
 }
 
 function getByKey({ pool }: ControlPlane): Carry<typeof api.getApplicationByKey> {

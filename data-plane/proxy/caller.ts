@@ -106,40 +106,45 @@ export class ProxyCaller implements ProxyRight {
 }
 
 /**
- * The caller as last known. Throws 404 for an unknown proxy and for one of another tenant, 401 for an
- * API key that is not known, also where none is needed: whoever sends one means to act with it.
+ * The caller as last known; a promise only where something must be loaded. Throws 404 for an unknown
+ * proxy and for one of another tenant, 401 for an API key that is not known, also where none is needed:
+ * whoever sends one means to act with it.
  */
-export async function findCaller(
+export function findCaller(
   request: ProxyRequest,
   apiKey: string | undefined,
   services: ProxyingServices,
-): Promise<ProxyCaller> {
+): ProxyCaller | Promise<ProxyCaller> {
+  if (apiKey === undefined) return callerWith(undefined, request, services);
+  const callerOf = (application: CachedApplication | undefined) => {
+    if (application === undefined) throw unauthorized();
+    return callerWith(application, request, services);
+  };
   const { applications } = services;
-  const application =
-    apiKey === undefined
-      ? undefined
-      : (applications.cached(apiKey) ?? (await applications.load(apiKey)));
-  if (apiKey !== undefined && application === undefined) throw unauthorized();
-  return callerWith(application, request, services);
+  const known = applications.cached(apiKey);
+  return known === undefined ? applications.load(apiKey).then(callerOf) : callerOf(known);
 }
 
 /** The same for an application that is known already. */
-export async function callerWith(
+export function callerWith(
   application: CachedApplication | undefined,
   { proxyKey, url }: ProxyRequest,
   services: ProxyingServices,
-): Promise<ProxyCaller> {
+): ProxyCaller | Promise<ProxyCaller> {
   const { proxying } = services;
   if (proxyKey === undefined) {
     const proxy = ephemeralProxy(url, application, proxying);
     if (application === undefined || proxy === undefined) throw unauthorized();
     return new ProxyCaller(proxy, application, services);
   }
+  const callerOf = (proxy: CachedProxy | undefined) => {
+    const isForeign = application !== undefined && application.tenant_id !== proxy?.tenant_id;
+    if (proxy === undefined || isForeign) throw proxyNotFound();
+    return new ProxyCaller(proxy, application, services);
+  };
   const { proxies } = proxying;
-  const proxy = proxies.cached(proxyKey) ?? (await proxies.load(proxyKey));
-  const isForeign = application !== undefined && application.tenant_id !== proxy?.tenant_id;
-  if (proxy === undefined || isForeign) throw proxyNotFound();
-  return new ProxyCaller(proxy, application, services);
+  const known = proxies.cached(proxyKey);
+  return known === undefined ? proxies.load(proxyKey).then(callerOf) : callerOf(known);
 }
 
 /** A configuration that changes faster than a request can be decided is a fault, not a queue. */

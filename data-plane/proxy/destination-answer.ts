@@ -7,8 +7,8 @@ import type { BroughtOut } from './brought-out.ts';
 import type { ProxyCaller } from './caller.ts';
 import { contentCoding } from './content-coding.ts';
 import type { DestinationAnswer, Exchange } from './exchange.ts';
+import { withoutHeader } from './headers.ts';
 import { destinationError } from './proxy-error.ts';
-import { withoutHeader } from './transform-headers.ts';
 import { createTripwire, type Tripwire } from './watched-answer.ts';
 import { readWholeAnswer } from './whole-answer.ts';
 

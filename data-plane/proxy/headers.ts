@@ -47,37 +47,61 @@ export function forwardedHeaders(raw: readonly string[]): string[] {
   const kept: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] as string;
-    const lower = name.toLowerCase();
-    if (isOfRequestAlone(lower) || HOP_BY_HOP.has(lower) || lower.startsWith(OURS)) continue;
-    if (!FORWARDED_NAME.test(name) || dropped?.has(lower)) continue;
+    const { lower, isForwarded } = passageOf(name);
+    if (!isForwarded || !FORWARDED_NAME.test(name) || dropped?.has(lower)) continue;
     kept.push(name, raw[index + 1] as string);
   }
   return kept;
 }
 
 /**
- * The headers of the request as it is sent. Throws 500 for names and values that are no header, which
- * only a transform can have made. What must not be set is dropped again.
+ * The headers that a transform wants sent, without those that must not be set. Throws 500 for names and
+ * values that are no header; what comes from a caller was checked when it came.
  */
-export function sentHeaders(headers: readonly string[], options: RequestHeaderOptions): string[] {
-  const { traceId, accept } = options;
-  const sent: string[] = [];
+export function settableHeaders(headers: readonly string[]): string[] {
+  const kept: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
     const value = headers[index + 1] as string;
     if (!TOKEN.test(name) || !isPlainText(value)) throw invalidHeader();
-    const lower = name.toLowerCase();
-    if (isOfRequestAlone(lower) || HOP_BY_HOP.has(lower) || lower.startsWith(OURS)) continue;
-    if (accept !== undefined && lower === 'accept-encoding') continue;
-    sent.push(name, value);
+    if (passageOf(name).isForwarded) kept.push(name, value);
   }
-  if (accept !== undefined) sent.push('Accept-Encoding', accept);
-  sent.push('BT-TRACE-ID', traceId);
+  return kept;
+}
+
+/** The headers of the request as it is sent, of those that go on. */
+export function sentHeaders(headers: readonly string[], options: RequestHeaderOptions): string[] {
+  const { traceId, accept } = options;
+  if (accept === undefined) return [...headers, 'BT-TRACE-ID', traceId];
+  const sent = withoutHeader(headers, 'accept-encoding');
+  sent.push('Accept-Encoding', accept, 'BT-TRACE-ID', traceId);
   return sent;
 }
 
-const isOfRequestAlone = (lower: string): boolean =>
-  REQUEST_ONLY.has(lower) || lower.startsWith(FOR_PROXIES);
+/** Whether a header passes, by its name alone. */
+interface Passage {
+  readonly lower: string;
+  readonly isForwarded: boolean;
+  readonly isReturned: boolean;
+}
+
+/** By the name as it is spelled: the same few come again and again. */
+const passages = new Map<string, Passage>();
+/** Names that nobody sends twice must not fill the memory. */
+const PASSAGES_MAX = 500;
+const REMEMBERED_LENGTH_MAX = 64;
+
+function passageOf(name: string): Passage {
+  const known = passages.get(name);
+  if (known !== undefined) return known;
+  const lower = name.toLowerCase();
+  const isReturned = !HOP_BY_HOP.has(lower) && !lower.startsWith(OURS);
+  const isOfRequestAlone = REQUEST_ONLY.has(lower) || lower.startsWith(FOR_PROXIES);
+  const passage = { lower, isForwarded: isReturned && !isOfRequestAlone, isReturned };
+  if (passages.size >= PASSAGES_MAX) passages.clear();
+  if (name.length <= REMEMBERED_LENGTH_MAX) passages.set(name, passage);
+  return passage;
+}
 
 function invalidHeader(): ApiError {
   return new ApiError('internal', 'A transform returned an invalid header');
@@ -89,8 +113,8 @@ export function returnedHeaders(raw: readonly string[], keepsLength: boolean): s
   const kept: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] as string;
-    const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || lower.startsWith(OURS) || dropped?.has(lower)) continue;
+    const { lower, isReturned } = passageOf(name);
+    if (!isReturned || dropped?.has(lower)) continue;
     if (!keepsLength && lower === 'content-length') continue;
     kept.push(name, raw[index + 1] as string);
   }
@@ -119,6 +143,11 @@ export function headerOf(headers: readonly string[], name: string): string | und
     if (one.length === name.length && one.toLowerCase() === name) return headers[index + 1];
   }
   return undefined;
+}
+
+/** The flat list without the headers of that name, given in lower case. */
+export function withoutHeader(flat: readonly string[], name: string): string[] {
+  return flat.filter((_, index) => flat[index - (index % 2)]?.toLowerCase() !== name);
 }
 
 /** Names that `Connection` declares to be for one connection only. */

@@ -6,10 +6,11 @@ import { scanPassedJson } from '../../shared/json-scan.ts';
 import type { Answer } from '../exchange.ts';
 import type { Services } from '../services.ts';
 import { bodyKind, utf8Text, withoutByteOrderMark } from './body-text.ts';
+import { withoutHeader } from './headers.ts';
 import { runTransform } from './transform.ts';
 import type { ProxyContext, ProxyTransform } from './transform-context.ts';
 import { runtimeProblem } from './transform-failure.ts';
-import { headersText, withoutHeader } from './transform-headers.ts';
+import { headersText } from './transform-headers.ts';
 import {
   PASSED_DEPTH_MAX,
   readMessage,

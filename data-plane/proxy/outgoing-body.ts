@@ -14,6 +14,7 @@ import type { Services } from '../services.ts';
 import { type BodyKind, bodyKind } from './body-text.ts';
 import { type DetokenizedBody, detokenizeTexts, type ExpressionTexts } from './body-texts.ts';
 import { BroughtOut } from './brought-out.ts';
+import { settableHeaders } from './headers.ts';
 import { badGateway } from './proxy-error.ts';
 import { collecting } from './script-brought-out.ts';
 import { findFormTexts } from './splice-form.ts';
@@ -89,7 +90,7 @@ export async function prepareRequest(
     const watched = isWatched ? collecting(broughtOut, services) : services;
     const outcome = await transformRequest(transform, { ...request, body }, context, watched);
     if ('custom' in outcome) return outcome;
-    message = outcome;
+    message = { body: outcome.body, headers: settableHeaders(outcome.headers) };
   }
   if (leak_tripwire === 'redact' && broughtOut.isTooMuch) throw tooMuchToMask();
   return prepared(message, broughtOut);

@@ -8,7 +8,7 @@ import type { AcceptedRequest } from '../strict-request.ts';
 import { BroughtOut } from './brought-out.ts';
 import type { ProxyCaller } from './caller.ts';
 import { targetAt } from './destination.ts';
-import { DECODABLE, forwardedHeaders, headerOf, sentHeaders } from './headers.ts';
+import { DECODABLE, forwardedHeaders, headerOf, sentHeaders, withoutHeader } from './headers.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
 import { mustReadBody, prepareRequest } from './outgoing-body.ts';
 import type { ProxyRequest } from './read-request.ts';
@@ -78,7 +78,7 @@ export class RequestPreparation {
     const prepared = await prepareRequest(
       {
         ...{ body: bytes.decoded, contentType: head.contentType, method: head.method, path, query },
-        headers: isCoded ? withoutCoding(forwarded) : forwarded,
+        headers: isCoded ? withoutHeader(forwarded, 'content-encoding') : forwarded,
       },
       contextOf(caller, head.traceId, callingRun),
       this.#services,
@@ -116,10 +116,4 @@ export function contextOf(
   const { proxy } = caller;
   const confirm: ProxyContext['confirm'] = (reading) => caller.confirm(reading);
   return { proxy, right: caller, confirm, traceId, callingRun };
-}
-
-function withoutCoding(headers: readonly string[]): string[] {
-  return headers.filter(
-    (_, index) => headers[index - (index % 2)]?.toLowerCase() !== 'content-encoding',
-  );
 }

@@ -90,8 +90,3 @@ export function headerOf(flat: readonly string[], name: string): string | undefi
   }
   return undefined;
 }
-
-/** The flat list without the headers of that name, given in lower case. */
-export function withoutHeader(flat: readonly string[], name: string): string[] {
-  return flat.filter((_, index) => flat[index - (index % 2)]?.toLowerCase() !== name);
-}

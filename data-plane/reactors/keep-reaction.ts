@@ -9,7 +9,7 @@ import { takeLease } from '../../shared/idempotency/lease.ts';
 import { isDatabaseUnavailable } from '../../shared/postgres/database-error.ts';
 import { inTransaction, type PoolClient } from '../../shared/postgres/pool.ts';
 import type { Answer, Exchange } from '../exchange.ts';
-import type { Services } from '../services.ts';
+import type { ReactingServices } from '../services.ts';
 import type { Transact } from '../tokenize-body.ts';
 import { USE } from '../used-containers.ts';
 import type { OpenedCvcs } from './opened-cvcs.ts';
@@ -27,15 +27,19 @@ export interface ReactionToKeep extends Pick<Reaction, 'reactor' | 'right'> {
   readonly cvcs: Pick<OpenedCvcs, 'due_at_ms'>;
 }
 
-/** Runs `react` once for the exchange's key, if it has one, and keeps its answer if it is a success. */
+/**
+ * Runs `react` once for the exchange's key, if it has one, and keeps its answer if it is a success.
+ * Throws 429 before anything runs when the tenant has enough of large answers kept.
+ */
 export async function keepReaction(
   exchange: Exchange,
   { reactor, right, cvcs }: ReactionToKeep,
-  { pool, log }: Services,
+  { pool, reactions: { answerRoom }, log }: ReactingServices,
   react: (makeWithAnswer?: MakeWithAnswer) => Promise<Answer>,
 ): Promise<Answer> {
   const { idempotency: claim } = exchange;
   if (claim === undefined) return react();
+  answerRoom.require(claim.tenant_id);
   const lease = await takeLease(pool, claim, log);
   const keep = (
     answer: Answer,
@@ -68,16 +72,15 @@ export async function keepReaction(
     await lease.release().catch(() => undefined);
     throw error;
   });
-  if (isKept) return answer;
-  if (answer.status >= 400) {
+  if (!isKept && answer.status >= 400) {
     // What cannot be released ends by itself.
     await lease.release().catch(() => undefined);
     return answer;
   }
   const { traceId: trace_id } = exchange.head;
-  if (!(await throughOutage(() => keep(answer)))) {
-    log.warn({ trace_id }, 'a reaction outlived its lease: its answer is not kept');
-  }
+  isKept ||= await throughOutage(() => keep(answer));
+  if (isKept) answerRoom.add(claim.tenant_id, Buffer.byteLength(answer.body ?? ''));
+  else log.warn({ trace_id }, 'a reaction outlived its lease: its answer is not kept');
   return answer;
 }
 

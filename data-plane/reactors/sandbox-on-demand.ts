@@ -8,7 +8,7 @@ import { findIsolation } from '../../shared/sandbox/host-command.ts';
 import type { ScriptRun } from '../../shared/sandbox/protocol.ts';
 import { type Sandbox, type SandboxSettings, startSandbox } from './sandbox.ts';
 
-/** Three hosts take some 200 MB; starting them takes half a second. */
+/** Two hosts take some 220 MB; starting them takes half a second. */
 const IDLE_MS_DEFAULT = 60_000;
 
 const NO_ROOM: ScriptRun = { result: { kind: 'busy', scope: 'machine' }, console: [] };

@@ -11,6 +11,8 @@ import { type ScriptRequest, Supervisor } from '../../shared/sandbox/supervisor.
 export interface SandboxSettings {
   /** Unset: half the cores, at least one. 0: no sandbox, reactors are refused. */
   sandboxHosts: number | undefined;
+  /** Of each host. */
+  sandboxThreads: number;
   sandboxReuse: 'invocation' | 'reactor';
   sandboxStrict: boolean;
 }
@@ -39,13 +41,15 @@ export function startSandbox(
   metrics: ReactionMetrics,
   log: Logger,
 ): Sandbox | undefined {
-  const { sandboxHosts = defaultHosts(), sandboxReuse, sandboxStrict } = settings;
+  const { sandboxHosts = defaultHosts(), sandboxThreads, sandboxReuse, sandboxStrict } = settings;
   const reuse = sandboxReuse === 'reactor';
   if (sandboxHosts === 0) return undefined;
   let supervisor: Supervisor | undefined;
   const starting = Supervisor.start({
     host_count: sandboxHosts,
+    thread_count: sandboxThreads,
     strict: sandboxStrict,
+    onHostFailed: (err) => log.error({ err }, 'a sandbox host could not be started'),
     onHostLost: (reason) => {
       metrics.hostsLost.inc({ reason });
       log.warn(`a sandbox host was lost and is replaced: ${reason}`);

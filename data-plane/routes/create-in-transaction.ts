@@ -5,6 +5,7 @@
  */
 import type { Transform } from '../../shared/access/access-rules.ts';
 import type { TokenCreation } from '../../shared/tokens/create-token.ts';
+import { createdAnswer, storedJson } from '../../shared/tokens/created-token.ts';
 import {
   type CreationContext,
   type StoredToken,
@@ -24,7 +25,6 @@ import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Answer, Exchange } from '../exchange.ts';
 import { inOpenTransaction, type StagedWrite, transactionError } from '../in-open-transaction.ts';
 import type { Services } from '../services.ts';
-import { createdAnswer, storedJson } from './created-token.ts';
 import { duplicateAnswer, duplicateRights } from './deduplicate.ts';
 import { withoutReveal } from './permit.ts';
 

@@ -3,14 +3,13 @@ import type { Transform } from '../../shared/access/access-rules.ts';
 import { type CreateTokenRequest, createToken as operation } from '../../shared/api/tokens.ts';
 import { compileValidator } from '../../shared/api/validate.ts';
 import type { IdempotencyClaim } from '../../shared/idempotency/claim.ts';
-import {
-  createdAtIndex,
-  sealAnswer,
-  writeEffectTime,
-} from '../../shared/idempotency/kept-answer.ts';
+import { createdAtIndex, sealAnswer } from '../../shared/idempotency/kept-answer.ts';
+import { creationAnswer, mayBeNamed } from '../../shared/idempotency/named-token.ts';
 import { readCreation, type TokenCreation } from '../../shared/tokens/create-token.ts';
+import { createdAnswer, storedJson } from '../../shared/tokens/created-token.ts';
 import { holdsCvc } from '../../shared/tokens/detect-cvc.ts';
 import { type CreationContext, storeToken } from '../../shared/tokens/store-token.ts';
+import type { EncodedToken } from '../../shared/tokens/token-draft.ts';
 import { writtenRow } from '../../shared/tokens/token-row.ts';
 import { freeId } from '../../shared/tokens/token-store.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
@@ -20,8 +19,7 @@ import type { Services } from '../services.ts';
 import { inWriteTransaction } from '../write-transaction.ts';
 import { createInTransaction } from './create-in-transaction.ts';
 import { createUnlessDuplicate } from './create-unless-duplicate.ts';
-import { createdAnswer, storedJson } from './created-token.ts';
-import { requireHeld, requireTransform, withoutReveal } from './permit.ts';
+import { requireHeld, requireTransform } from './permit.ts';
 import { readTokenBody } from './read-token-body.ts';
 
 const validate = compileValidator(operation.body);
@@ -68,32 +66,37 @@ async function create(
   return createdAnswer(stored.row, storedJson(stored, context.tenant_id, transform));
 }
 
-/**
- * The same, and the answer is kept by the statement that stores the token. It is sealed before, so the
- * moment of the creation is left open in it.
- */
+/** The same; the statement that stores the token keeps the answer under the key, or names the token. */
 async function createKeyed(
   creation: TokenCreation,
   transform: Transform,
   context: CreationContext,
   claim: IdempotencyClaim,
 ): Promise<Answer> {
-  const { tenant_id, application_id } = context;
+  const { scope } = claim;
+  const shows_mask = transform !== 'redact';
+  const stored = await storeToken(creation, {
+    ...context,
+    insert(one) {
+      const { token } = one;
+      const sealed = mayBeNamed(token) ? undefined : sealedAhead(token, shows_mask, context, claim);
+      return context.insert({ ...one, record: { scope, shows_mask, sealed } });
+    },
+  });
+  return createdAnswer(stored.row, storedJson(stored, context.tenant_id, transform));
+}
+
+/** The answer before the token is stored: the moment of the creation is left open in it. */
+function sealedAhead(
+  token: EncodedToken,
+  showsMask: boolean,
+  { tenant_id, application_id }: CreationContext,
+  claim: IdempotencyClaim,
+): Buffer {
   const audit = { created_at_ms: 0, modified_by: null, modified_at_ms: null };
-  const right = { permission: 'token:create', transform: withoutReveal(transform) } as const;
-  let body = '';
-  let effect_at_index = 0;
-  const insert: CreationContext['insert'] = (one) => {
-    const { token } = one;
-    const row = writtenRow(token, { created_by: application_id, ...audit });
-    body = storedJson({ row, token }, tenant_id, transform);
-    effect_at_index = createdAtIndex(body);
-    const rights = [{ ...right, container: token.container }];
-    const sealed = sealAnswer(claim, { ...createdAnswer(row, body), rights, effect_at_index });
-    return context.insert({ ...one, record: { scope: claim.scope, sealed } });
-  };
-  const { row } = await storeToken(creation, { ...context, insert });
-  return createdAnswer(row, writeEffectTime(body, effect_at_index, row.created_at_ms));
+  const row = writtenRow(token, { created_by: application_id, ...audit });
+  const answer = creationAnswer(tenant_id, row, token.payload, showsMask);
+  return sealAnswer(claim, { ...answer, effect_at_index: createdAtIndex(answer.body) });
 }
 
 async function creationContext(

@@ -2,12 +2,12 @@
 import type { Transform } from '../../shared/access/access-rules.ts';
 import type { PoolClient } from '../../shared/postgres/pool.ts';
 import type { TokenCreation } from '../../shared/tokens/create-token.ts';
+import { createdAnswer, storedJson } from '../../shared/tokens/created-token.ts';
 import type { CreationContext } from '../../shared/tokens/store-token.ts';
 import { withMember } from '../../shared/tokens/token-json.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { Services } from '../services.ts';
 import type { Write } from '../write-transaction.ts';
-import { createdAnswer, storedJson } from './created-token.ts';
 import {
   duplicateAnswer,
   duplicateRights,

@@ -1,4 +1,5 @@
 /** `DELETE /tokens/{id}`: the token and everything derived from it, at once (spec: Tokens). */
+import { writeDownAnswers } from '../../shared/idempotency/named-token.ts';
 import type { PoolClient } from '../../shared/postgres/pool.ts';
 import { tokenIdProblem } from '../../shared/tokens/token-id.ts';
 import { deleteToken as deleteRow, lockToken } from '../../shared/tokens/token-store.ts';
@@ -24,6 +25,7 @@ export async function deleteToken(
     return deleteInTransaction(exchange, application, transaction, id, services);
   }
   const { tenant_id } = application;
+  const keys = await services.dataKeys.forTenant(tenant_id);
   const remove = async (client: PoolClient): Promise<Write> => {
     const locked = await lockToken(client, tenant_id, id);
     exchange.confirm(application, locked);
@@ -31,6 +33,7 @@ export async function deleteToken(
     const { container } = locked.token;
     const transform = requireTransform(application, 'token:delete', container);
     if (locked.held) throw tokenHeld();
+    await writeDownAnswers(client, tenant_id, locked.named, { keys, opener: services.opener });
     await deleteRow(client, tenant_id, id);
     return {
       answer: { status: 204 },

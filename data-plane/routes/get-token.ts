@@ -21,7 +21,8 @@ export async function getToken(
   const { token } = reading;
   if (token === undefined) throw tokenNotFound();
   const transform = requireTransform(application, 'token:read', token.container);
-  const body = await revealToken(services.opener, tenant_id, token, transform);
+  const revealed = revealToken(services.opener, tenant_id, token, transform);
+  const body = typeof revealed === 'string' ? revealed : await revealed;
   services.countTokens('read', 1);
   const recording = recordAccess('read', [token], exchange, application, services);
   if (recording !== undefined) await recording;

@@ -70,7 +70,8 @@ function canForward(services: Services): services is ProxyingServices {
 async function forward(call: ProxyCall, services: ProxyingServices): Promise<ProxyOutcome> {
   const { req, head } = call;
   const request = readProxyRequest(req.url ?? '', req.rawHeaders);
-  const found = await findCaller(request, head.apiKey, services);
+  const finding = findCaller(request, head.apiKey, services);
+  const found = finding instanceof Promise ? await finding : finding;
   const preparation = new RequestPreparation(incomingFrom(call), request, services);
   const { caller, decided } = await decideCurrently(
     found,

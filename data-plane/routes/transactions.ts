@@ -71,10 +71,12 @@ export async function commitTransaction(
   application: CachedApplication,
   services: Services,
 ): Promise<Answer> {
+  const keys = await services.dataKeys.forTenant(application.tenant_id);
+  const sealing = { keys, opener: services.opener };
   const { answer, tokens } = await inKeyedTransaction(exchange, services, async (client) => {
     const transaction = await end(exchange, application, client, 'committed');
     const permit = (kind: StagedKind): void => requireRights(application, kind);
-    const tokens = await applyStaged(client, transaction, permit);
+    const tokens = await applyStaged(client, transaction, permit, sealing);
     const entries = tokens.flatMap((token) =>
       accessEntries(token.operation, [token], exchange, application),
     );

@@ -8,6 +8,7 @@ import { compileValidator } from '../../shared/api/validate.ts';
 import type { TenantKeys } from '../../shared/crypto/data-keys.ts';
 import { fieldError } from '../../shared/errors.ts';
 import type { UsedRight } from '../../shared/idempotency/kept-answer.ts';
+import { writeDownAnswers } from '../../shared/idempotency/named-token.ts';
 import type { PoolClient } from '../../shared/postgres/pool.ts';
 import { type SealedCvc, sealCvc } from '../../shared/tokens/seal-cvc.ts';
 import { encodeDraft, type TokenDraft } from '../../shared/tokens/token-draft.ts';
@@ -97,6 +98,7 @@ async function applyUpdate(
     }
   }
   const encoded = encodeDraft(draft, token.id, tenant_id, keys);
+  await writeDownAnswers(client, tenant_id, locked.named, { keys, opener: services.opener });
   const modified_at_ms = await replaceToken(client, tenant_id, {
     token: encoded,
     cvc: sealedCvc(update, token.id, tenant_id, locked.now_ms, keys),

@@ -3,6 +3,7 @@
  * 3.3) and brings them into their stored form. It must name what is wrong without repeating it.
  */
 import { type FieldErrors, validationError } from '../errors.ts';
+import { nearName } from '../near-name.ts';
 import { type AccessGrants, type AccessRule, TRANSFORMS, type Transform } from './access-rules.ts';
 import { CONTAINER_PROBLEM, normaliseContainer } from './containers.ts';
 import {
@@ -10,6 +11,7 @@ import {
   isAllowedFor,
   isPermission,
   isTokenPermission,
+  listPermissions,
   type Permission,
 } from './permissions.ts';
 
@@ -72,12 +74,22 @@ function readPermissions(
   else if (value.length > PERMISSIONS_MAX) report(path, `At most ${PERMISSIONS_MAX} entries`);
   else {
     for (const [index, name] of value.entries()) {
-      const problem = isPermission(name) ? objectionTo(name) : 'is not a known permission';
+      const problem = isPermission(name) ? objectionTo(name) : unknown(name, objectionTo);
       if (problem !== undefined) report(path, `Entry ${index + 1} ${problem}`);
       else found.add(name);
     }
   }
   return [...found];
+}
+
+/** Names what it was probably meant to be, if that would be accepted in its place. */
+function unknown(name: unknown, objectionTo: Objection): string {
+  const accepted = listPermissions()
+    .map(({ type }) => type)
+    .filter((permission) => objectionTo(permission) === undefined);
+  const near = typeof name === 'string' ? nearName(name, accepted) : undefined;
+  const question = near === undefined ? '' : `did you mean ${near}? `;
+  return `is not a known permission: ${question}GET /permissions lists them`;
 }
 
 function notAllowedFor(type: ApplicationType): Objection {

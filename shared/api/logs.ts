@@ -56,7 +56,7 @@ export const listLogs = defineOperation({
   path: '/logs',
   summary: 'List what was done in the tenant, the newest first',
   query: Type.Object({
-    entity_type: Type.Optional(Type.String()),
+    entity_type: Type.Optional(Type.String({ description: 'One of `GET /logs/entity-types`' })),
     entity_id: Type.Optional(Type.String()),
     start_date: Type.Optional(Type.String({ description: 'Not before this moment' })),
     end_date: Type.Optional(Type.String({ description: 'Before this moment' })),

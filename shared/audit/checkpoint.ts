@@ -3,7 +3,7 @@
  * one range of positions by the digests of their parts, each the rows of one tenant in one month, and
  * the digest of the checkpoint before it: whatever is changed, taken out, put in or moved later shows.
  */
-import { createHash, createHmac, type Hash, type KeyObject } from 'node:crypto';
+import { createHash, createHmac, type Hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { Queryable } from '../postgres/pool.ts';
 import type { Month } from './partitions.ts';
 
@@ -44,6 +44,12 @@ export function checkpointDigest(content: CheckpointContent): string {
 
 export function signDigest(key: KeyObject, digest: string): Buffer {
   return createHmac('sha256', key).update(digest).digest();
+}
+
+/** Whether who signed the digest had the installation's key. */
+export function isSignedBy(key: KeyObject, digest: string, signature: Buffer): boolean {
+  const signed = signDigest(key, digest);
+  return signature.length === signed.length && timingSafeEqual(signature, signed);
 }
 
 /** From `from` on, before `to`. */

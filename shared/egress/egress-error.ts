@@ -5,9 +5,11 @@
 
 const REASONS = {
   host_refused: 'The host is not an allowed destination',
-  address_refused: 'The host leads to an address that is not an allowed destination',
+  address_refused:
+    'The host leads to an address that is not public (private ones: SALLYPORT_EGRESS_ALLOW)',
   port_refused: 'The port is not allowed',
-  plain_http_refused: 'Plain http is allowed only to destinations on the egress allow list',
+  plain_http_refused:
+    'Plain http is allowed only to destinations that SALLYPORT_EGRESS_ALLOW names',
   address_changed: 'The connection reached another address than the one that was checked',
   name_not_resolved: 'The host name could not be resolved',
   name_chain_too_long: 'The host name is an alias of too many aliases',

@@ -10,8 +10,8 @@ import { ApiError } from '../errors.ts';
 /** A request's claim to have its effect once. */
 export interface IdempotencyClaim {
   readonly tenant_id: string;
-  /** 32 bytes. */
-  readonly scope: Buffer;
+  /** A UUID, as Postgres writes it. */
+  readonly scope: string;
   /** Seals the answer that is kept. */
   readonly keys: TenantKeys;
 }
@@ -42,11 +42,16 @@ export function readIdempotencyKey(
   return header;
 }
 
-/** Different parts never give the same text, so no key can be made to mean another's operation. */
-export function idempotencyScope(searchKey: KeyObject, parts: ScopeParts): Buffer {
+/**
+ * The first 128 bits of an HMAC, as a UUID. Different parts never give the same text, so no key can be
+ * made to mean another's operation.
+ */
+export function idempotencyScope(searchKey: KeyObject, parts: ScopeParts): string {
   const { application_id, operation, params, key } = parts;
   const text = JSON.stringify([application_id, operation.method, operation.path, ...params, key]);
-  return createHmac('sha256', searchKey).update('idempotency\0').update(text).digest();
+  const hex = createHmac('sha256', searchKey).update('idempotency\0').update(text).digest('hex');
+  const [a, b, c] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16)];
+  return `${a}-${b}-${c}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** The 409 of a request whose twin is under way. */

@@ -34,10 +34,10 @@ const LENGTH_BYTES = 4;
 /** With the moment it is due, if it is due before its day is over: who moves that opens nothing. */
 function label({ tenant_id, scope }: IdempotencyClaim, due_at_ms: number | null): Buffer {
   const due = due_at_ms === null ? [] : [String(due_at_ms)];
-  return sealLabel('idempotency', tenant_id, scope.toString('base64url'), ...due);
+  return sealLabel('idempotency', tenant_id, scope, ...due);
 }
 
-/** Without names: there is one for every create. */
+/** Without names: there is one for every kept answer. */
 type Head = [
   status: number,
   hasBody: boolean,

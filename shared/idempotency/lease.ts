@@ -37,7 +37,7 @@ export async function takeLease(
       VALUES ($1, $2, gen_random_uuid(), clock_now() + ${LEASE})
       ON CONFLICT (tenant_id, scope) DO UPDATE SET lease_id = excluded.lease_id,
         leased_until = excluded.leased_until, created_at = excluded.created_at,
-        sealed = NULL, effect_at = NULL, due_at = NULL
+        sealed = NULL, token_id = NULL, shows_mask = NULL, effect_at = NULL, due_at = NULL
       WHERE ${DEAD_RECORD}
       RETURNING lease_id`,
     values: [tenant_id, scope],

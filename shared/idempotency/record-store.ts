@@ -9,6 +9,13 @@ import { isDatabaseUnavailable, retryRead } from '../postgres/database-error.ts'
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { IS_OVER } from '../sweeps/erase-due.ts';
+import {
+  NO_CVC_COLUMNS,
+  TOKEN_COLUMNS,
+  type TokenRow,
+  type TokenValues,
+  tokenOfValues,
+} from '../tokens/token-row.ts';
 import { type IdempotencyClaim, inProgress } from './claim.ts';
 import { type KeptAnswer, sealAnswer } from './kept-answer.ts';
 
@@ -17,14 +24,17 @@ const RECORD_LIFETIME = "interval '24 hours'";
 
 /** Too old to count, or left behind by somebody who died at work. Of alias `i`. */
 export const DEAD_RECORD = `(i.created_at <= clock_now() - ${RECORD_LIFETIME}
-  OR (i.sealed IS NULL AND i.leased_until <= clock_now()))`;
+  OR (i.sealed IS NULL AND i.leased_until <= clock_now()) IS TRUE)`;
 
 export type ScopeKey = Pick<IdempotencyClaim, 'tenant_id' | 'scope'>;
 
-/** A row of `idempotency_records`. */
+/**
+ * A row of `idempotency_records`: it holds the answer, or names the token whose creation is the answer.
+ * One that does neither is somebody's at work, unless it is dead, or too large for the statement.
+ */
 export interface FoundRecord {
-  /** `null`: somebody is at work on it, unless it is dead, or it is too large for the statement. */
   readonly sealed: Buffer | null;
+  readonly named: FoundToken | undefined;
   readonly is_too_large: boolean;
   readonly effect_at_ms: number | null;
   /** From when on the answer is not shown, if that is before its day is over. */
@@ -33,6 +43,14 @@ export interface FoundRecord {
   readonly is_over: boolean;
   /** Does not count any more. */
   readonly dead: boolean;
+}
+
+/** What a record names. */
+export interface FoundToken {
+  /** As it was created; `undefined` when the record names what is not there, which is never so. */
+  readonly token: TokenRow | undefined;
+  /** Whether its creator was shown its mask. */
+  readonly shows_mask: boolean;
 }
 
 export interface RecordRead {
@@ -60,15 +78,16 @@ export function isAnsweredMeanwhile(error: unknown): boolean {
   return (error as { constraint?: unknown } | null)?.constraint === PRIMARY_KEY;
 }
 
-/** The advisory lock of a scope: its first 64 bits, which only the tenant's key makes. */
-export const scopeLock = (scope: Buffer): string => scope.readBigInt64BE(0).toString();
+/** Tries the advisory lock of a scope, which only the tenant's key makes. */
+export const tryScope = (scope: string): string =>
+  `pg_try_advisory_xact_lock(uuid_hash_extended(${scope}, 0))`;
 
 /** Holds the key until the caller's transaction ends. Throws 409 when somebody else does. */
 export async function holdKey(client: Queryable, { scope }: ScopeKey): Promise<void> {
   const { rows } = await client.query<{ held: boolean }>({
     name: 'hold-idempotency-key',
-    text: 'SELECT pg_try_advisory_xact_lock($1::int8) AS held',
-    values: [scopeLock(scope)],
+    text: `SELECT ${tryScope('$1::uuid')} AS held`,
+    values: [scope],
   });
   if (rows[0]?.held !== true) throw inProgress();
 }
@@ -102,30 +121,61 @@ export async function deleteDeadRecord(
   });
 }
 
-/** `LATERAL … LIMIT 1`: one probe of the primary key per row, whatever the planner believes. */
+/**
+ * `LATERAL … LIMIT 1`: one probe of the primary key per row, whatever the planner believes. A record and
+ * the token that it names are of one snapshot: a change of the token ends the naming as it commits.
+ */
 export const READ_RECORDS = {
   name: 'read-idempotency-records',
   text: `
-    SELECT q.n::int4 AS n, tn.config_version, ${milliseconds('clock_now()')} AS now_ms, r.*
-    FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS q (tenant_id, scope, n)
+    SELECT q.n::int4, tn.config_version, ${milliseconds('clock_now()')}, r.*, t.*
+    FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS q (tenant_id, scope, n)
     LEFT JOIN LATERAL (
       SELECT config_version FROM tenants WHERE tenants.id = q.tenant_id LIMIT 1
     ) tn ON true
     LEFT JOIN LATERAL (
       SELECT true AS found, CASE WHEN octet_length(sealed) <= $3 THEN sealed END AS sealed,
-        coalesce(octet_length(sealed) > $3, false) AS is_too_large,
+        (octet_length(sealed) > $3) IS TRUE AS is_too_large,
         ${milliseconds('effect_at')} AS effect_at_ms, ${milliseconds('due_at')} AS due_at_ms,
-        ${IS_OVER} AS is_over, ${DEAD_RECORD} AS dead
+        ${IS_OVER} AS is_over, ${DEAD_RECORD} AS dead, i.shows_mask, i.token_id
       FROM idempotency_records i WHERE i.tenant_id = q.tenant_id AND i.scope = q.scope LIMIT 1
-    ) r ON true`,
+    ) r ON true
+    LEFT JOIN LATERAL (
+      SELECT ${TOKEN_COLUMNS}, ${NO_CVC_COLUMNS} FROM tokens t
+      WHERE t.tenant_id = q.tenant_id AND t.id = r.token_id AND t.record_scope = q.scope LIMIT 1
+    ) t ON true`,
 };
 
-type ReadRow = Omit<RecordRead, 'record'> & FoundRecord & { n: number; found: true | null };
+/** A row as `rowMode: 'array'` gives it, in the order of the columns above. */
+type ReadValues = [
+  n: number,
+  config_version: string | null,
+  now_ms: number,
+  found: true | null,
+  sealed: Buffer | null,
+  is_too_large: boolean,
+  effect_at_ms: number | null,
+  due_at_ms: number | null,
+  is_over: boolean,
+  dead: boolean,
+  shows_mask: boolean | null,
+  token_id: string | null,
+  ...token: TokenValues,
+];
+
+function recordOf([, , , found, sealed, ...rest]: ReadValues): FoundRecord | undefined {
+  if (found === null) return undefined;
+  const [is_too_large, effect_at_ms, due_at_ms, is_over, dead, shows_mask, token_id, ...values] =
+    rest;
+  const token = tokenOfValues(values) ?? undefined;
+  const named = token_id === null ? undefined : { token, shows_mask: shows_mask === true };
+  return { sealed, named, is_too_large, effect_at_ms, due_at_ms, is_over, dead };
+}
 
 /** More than any that is kept. */
 const ANY_BYTES = 2 ** 31 - 1;
 /** Of answers that are read with others': a reaction may have answered megabytes. */
-const SHARED_BYTES_MAX = 32 * 1024;
+export const SHARED_BYTES_MAX = 32 * 1024;
 
 /** One result per key, in their order, with version and time as a token read brings them. */
 export async function readRecords(
@@ -133,13 +183,15 @@ export async function readRecords(
   keys: ScopeKey[],
   bytesMax = ANY_BYTES,
 ): Promise<RecordRead[]> {
-  const { rows } = await db.query<ReadRow>({
+  const { rows } = await db.query<ReadValues>({
     ...READ_RECORDS,
     values: [keys.map((key) => key.tenant_id), keys.map((key) => key.scope), bytesMax],
+    rowMode: 'array',
   });
   const results = new Array<RecordRead>(keys.length);
-  for (const { n, found, config_version, now_ms, ...record } of rows) {
-    results[n - 1] = { record: found === null ? undefined : record, config_version, now_ms };
+  for (const row of rows) {
+    const [n, config_version, now_ms] = row;
+    results[n - 1] = { record: recordOf(row), config_version, now_ms };
   }
   return results;
 }

@@ -18,7 +18,7 @@ export interface MetricsServerOptions {
   /** 0 takes any free port. */
   readonly port: number;
   /** Unset: all interfaces, since a scraper is usually elsewhere. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** The metrics in Prometheus' text format. */
   readonly collect: () => Promise<string>;
   readonly readiness: () => Promise<Readiness>;

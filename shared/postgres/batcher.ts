@@ -11,11 +11,15 @@ export const BATCH_ROWS_MAX = 128;
 const BATCHES_IN_FLIGHT_MAX = 2;
 /** Items of a batch that may each wait in vain, before it looks as if all of them would. */
 const HELD_UP_MAX = 2;
+/** Who has been here for longer than two waits for a lock is not tried alone: that takes another one. */
+const TRIED_ALONE_WITHIN_MS = 2_500;
 /** Groups whose batches are known at once; a forgotten one begins anew beside what it still has. */
 const GROUPS_MAX = 1_000;
 
 interface Waiting<Item, Result> {
   item: Item;
+  /** On the monotonic clock. */
+  cameAt: number;
   resolve(result: Result | PromiseLike<Result>): void;
   reject(error: unknown): void;
 }
@@ -29,9 +33,12 @@ export interface BatcherOptions<Item, Result> {
   otherIdentity?(item: Item): string | undefined;
   /** After this error, each item of the batch is tried alone: a bad row fails only itself. */
   isolates?(error: unknown): boolean;
-  /** So it is after this one, which takes its time: as long as not too many are held up alone as well. */
+  /**
+   * So it is after this one, which takes its time: as long as not too many are held up alone as well.
+   * It is the server's word, so no outage, and what waits is tried.
+   */
   isHeldUp?(error: unknown): boolean;
-  /** After this error, what waits fails too: the database is away, and has been waited for. */
+  /** After any other of these, what waits fails too: the database is away, and has been waited for. */
   isOutage?(error: unknown): boolean;
   onBatch?(rows: number): void;
 }
@@ -73,6 +80,9 @@ export function createBatcher<Item, Result>(
     return batch;
   }
 
+  const isAway = (error: unknown): boolean =>
+    isOutage?.(error) === true && isHeldUp?.(error) !== true;
+
   /** Stops at an outage, and where too many are held up: the others fail with the same error. */
   async function runEachAlone(batch: Waiting<Item, Result>[]): Promise<void> {
     let [served, heldUp] = [0, 0];
@@ -84,10 +94,9 @@ export function createBatcher<Item, Result>(
       } catch (error) {
         entry.reject(error);
         if (isHeldUp?.(error) === true) heldUp += 1;
-        const isAway = isOutage?.(error) === true;
-        if (!isAway && heldUp < HELD_UP_MAX) continue;
+        if (!isAway(error) && heldUp < HELD_UP_MAX) continue;
         for (const untried of batch.slice(index + 1)) untried.reject(error);
-        if (isAway || served === 0) rejectWaiting(error);
+        if (isAway(error) || served === 0) rejectWaiting(error);
         return;
       }
     }
@@ -99,13 +108,18 @@ export function createBatcher<Item, Result>(
       const results = await run(batch.map((entry) => entry.item));
       for (let i = 0; i < batch.length; i += 1) batch[i]?.resolve(results[i] as Result);
     } catch (error) {
-      if (batch.length > 1 && (isolates?.(error) === true || isHeldUp?.(error) === true)) {
-        await runEachAlone(batch);
-        return;
-      }
-      for (const entry of batch) entry.reject(error);
-      if (isOutage?.(error) === true) rejectWaiting(error);
+      const alone = batch.length > 1 ? triedAlone(batch, error) : [];
+      for (const entry of batch) if (!alone.includes(entry)) entry.reject(error);
+      if (alone.length > 0) await runEachAlone(alone);
+      else if (isAway(error)) rejectWaiting(error);
     }
+  }
+
+  function triedAlone(batch: Waiting<Item, Result>[], error: unknown): Waiting<Item, Result>[] {
+    if (isolates?.(error) === true) return batch;
+    if (isHeldUp?.(error) !== true) return [];
+    const since = performance.now() - TRIED_ALONE_WITHIN_MS;
+    return batch.filter(({ cameAt }) => cameAt > since);
   }
 
   function rejectWaiting(error: unknown): void {
@@ -135,7 +149,7 @@ export function createBatcher<Item, Result>(
   return {
     submit: (item) =>
       new Promise<Result>((resolve, reject) => {
-        waiting.push({ item, resolve, reject });
+        waiting.push({ item, cameAt: performance.now(), resolve, reject });
         schedule();
       }),
   };

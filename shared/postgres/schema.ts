@@ -2,7 +2,7 @@
 import type { Queryable } from './pool.ts';
 
 /** The name of the newest migration; a test holds it against the list of migrations. */
-export const NEWEST_MIGRATION = '0009-audit';
+export const NEWEST_MIGRATION = '0010-idempotency-tokens';
 
 /** Whether the database has been migrated as far as this version needs. */
 export async function hasCurrentSchema(db: Queryable): Promise<boolean> {

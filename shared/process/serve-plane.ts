@@ -21,6 +21,8 @@ export interface ServeOptions {
   log: Logger;
   /** Of the operators' listener; a parent has its own. */
   metricsPort: number;
+  /** Its address; unset: all interfaces. */
+  metricsHost: string | undefined;
   /** What a plane that was started by itself does before it starts. */
   prepareAlone?: () => Promise<void>;
 }
@@ -44,11 +46,12 @@ async function serveWithParent(plane: Plane): Promise<void> {
 
 async function serveAlone(
   plane: Plane,
-  { log, metricsPort, prepareAlone }: ServeOptions,
+  { log, metricsPort, metricsHost, prepareAlone }: ServeOptions,
 ): Promise<void> {
   const { registry } = plane.metrics;
   const operators = await startMetricsServer({
     port: metricsPort,
+    host: metricsHost,
     collect: () => registry.metrics(),
     readiness: plane.readiness,
   });

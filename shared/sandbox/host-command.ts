@@ -6,6 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { HOST_FILE } from './code-files.ts';
 
 /** Not `nobody`, who owns the embedded database; needs no entry in /etc/passwd. */
 export const UNPRIVILEGED_ID = 65_533;
@@ -20,11 +21,8 @@ const NODE_OPTIONS = [
   ...['--no-node-snapshot', '--permission', '--allow-addons', '--allow-worker'],
   ...['--disable-warning=SecurityWarning', '--disable-warning=ExperimentalWarning'],
 ];
-/** isolated-vm's loader asks which C library there is by looking at the last of these. */
-const READABLE = [
-  ...['shared/sandbox/frames.ts', 'shared/sandbox/protocol.ts', 'shared/sandbox/host/'],
-  ...['node_modules/', 'package.json'],
-].map((path) => join(ROOT, path));
+const READABLE = ['node_modules/', 'package.json'].map((path) => join(ROOT, path));
+/** isolated-vm's loader asks which C library there is by looking at it. */
 const ALPINE_MARK = '/etc/alpine-release';
 
 export interface Isolation {
@@ -66,7 +64,7 @@ export function networkOf(pid: number | 'self'): string | undefined {
   }
 }
 
-/** Program and arguments of a host with `thread_count` threads; `modules_folder`: see modules/. */
+/** Program and arguments of a host with `thread_count` threads; `modules_folder`: its code, too. */
 export function hostCommand(
   isolation: Isolation,
   thread_count: number,
@@ -76,7 +74,7 @@ export function hostCommand(
   const readable = [...READABLE, ALPINE_MARK, `${modules_folder}/`].map(
     (path) => `--allow-fs-read=${path}`,
   );
-  const host = join(import.meta.dirname, 'host/host.ts');
+  const host = join(modules_folder, HOST_FILE);
   const identity = process.getuid?.() === 0 ? [String(UNPRIVILEGED_ID)] : [];
   const values = [String(thread_count), modules_folder, ...identity];
   const program = [node, ...NODE_OPTIONS, ...readable, host, ...values];

@@ -4,9 +4,12 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { HOST_FILE, THREAD_FILE } from './code-files.ts';
 import { type FrameStream, frameStream } from './frames.ts';
 import { hostCommand, type Isolation, networkOf } from './host-command.ts';
+import { isOursNow } from './modules/private-folder.ts';
 import {
   type AnswerMessage,
   type CallMessage,
@@ -16,6 +19,7 @@ import {
   type ResultMessage,
   type RunMessage,
   SILENCE_MS_MAX,
+  START_MS_MAX,
 } from './protocol.ts';
 import { readHostMessage } from './script-result.ts';
 
@@ -69,6 +73,7 @@ export class HostProcess {
 
   constructor(options: HostOptions) {
     this.#options = options;
+    requireOurCode(options.modules_folder);
     const [program, argv] = hostCommand(
       options.isolation,
       options.thread_count,
@@ -81,6 +86,9 @@ export class HostProcess {
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     });
+    // Said without descriptors for its pipes, too, when nothing below gets to listen.
+    this.#child.on('error', () => undefined);
+    if ((this.#child.stdio as unknown) === undefined) throw new Error('no descriptors are left');
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.ready = promise;
     promise.catch(() => undefined);
@@ -170,8 +178,12 @@ export class HostProcess {
       this.#overdue = holding.map((run) => run.id);
       this.kill('deadline');
     } else if (this.#rssBytes() > this.#options.rss_bytes_max) this.kill('memory');
-    else if (now - this.#heard_at_ms > SILENCE_MS_MAX) this.kill('silence');
+    else if (now - this.#heard_at_ms > this.#patience_ms) this.kill('silence');
     else for (const run of overdue) this.#giveUp(run);
+  }
+
+  get #patience_ms(): number {
+    return this.#isReady ? SILENCE_MS_MAX : START_MS_MAX;
   }
 
   /** It waits behind others of its tenant; nothing it did holds the host. */
@@ -200,6 +212,18 @@ export class HostProcess {
     this.#inFlight.clear();
     this.#options.onLost(reason, { ids: suspects, seen: named.size > 0 || reason !== 'ended' });
   }
+}
+
+/**
+ * Throws unless only we or root can have written what is about to run. A folder in a temporary one may have
+ * been removed since it was made, and another put in its place.
+ */
+function requireOurCode(folder: string): void {
+  const isIntact =
+    isOursNow(dirname(folder), 'directory') &&
+    isOursNow(folder, 'directory') &&
+    [HOST_FILE, THREAD_FILE].every((file) => isOursNow(join(folder, file), 'file'));
+  if (!isIntact) throw new Error('the code of sandbox hosts is gone, or others can write to it');
 }
 
 /** Bytes of a memory page, from what this process knows of itself both ways; 4096 without /proc. */

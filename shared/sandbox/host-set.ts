@@ -1,15 +1,17 @@
 /**
- * The hosts of a machine: one per slot, a warm spare that takes over from a lost one, and the
- * quarantine host. Replaces what ends, ever more slowly while hosts do not even start.
+ * The hosts of a machine: one per slot, a warm spare that takes over from a lost one, and, from the day
+ * that one is needed, the quarantine host. Replaces what ends, ever more slowly while hosts do not even
+ * start.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type HostOptions, HostProcess } from './host-process.ts';
+import { monotonicNow } from './protocol.ts';
 
 /** Wait before the next try when a host ended before it was ready; doubles up to the longest. */
 const RESTART_MS = 100;
 const RESTART_MS_MAX = 5_000;
 
-export type Role = number | 'spare' | 'quarantine';
+type Role = number | 'spare' | 'quarantine';
 
 export interface HostSetOptions extends Omit<HostOptions, 'onResult' | 'onCall' | 'onLost'> {
   readonly slot_count: number;
@@ -18,13 +20,17 @@ export interface HostSetOptions extends Omit<HostOptions, 'onResult' | 'onCall' 
   readonly onResult: (host: HostProcess, ...of: Parameters<HostOptions['onResult']>) => void;
   readonly onCall: (host: HostProcess, ...of: Parameters<HostOptions['onCall']>) => void;
   readonly onLost: (host: HostProcess, ...of: Parameters<HostOptions['onLost']>) => void;
+  /** A host could not even be begun; it is tried again. */
+  readonly onFailed?: ((error: unknown) => void) | undefined;
 }
 
 export class HostSet {
   readonly #options: HostSetOptions;
   readonly #hosts = new Map<Role, HostProcess>();
   readonly #all = new Set<HostProcess>();
+  /** Hosts that ended before they were ready, since the last one that was. */
   #failures = 0;
+  #notBefore_ms = 0;
   #closed = false;
 
   constructor(options: HostSetOptions) {
@@ -34,9 +40,9 @@ export class HostSet {
   /** Starts all hosts. Throws with the last words of one that does not start; none is left then. */
   async start(): Promise<void> {
     const slots = Array.from({ length: this.#options.slot_count }, (_item, slot) => slot);
-    const beside = this.#options.spares ? (['spare', 'quarantine'] as const) : [];
-    const hosts = [...slots, ...beside].map((role) => this.#spawn(role));
+    const beside = this.#options.spares ? (['spare'] as const) : [];
     try {
+      const hosts = [...slots, ...beside].map((role) => this.#spawn(role));
       await Promise.all(hosts.map((host) => host.ready));
     } catch (error) {
       await this.close();
@@ -49,8 +55,24 @@ export class HostSet {
     return [...this.#hosts.keys()].filter((role) => typeof role === 'number');
   }
 
-  at(role: Role): HostProcess | undefined {
+  at(role: number | 'spare'): HostProcess | undefined {
     return this.#hosts.get(role);
+  }
+
+  /**
+   * Started when it is asked for: most machines never need one. `undefined` when there can be none now,
+   * since hosts do not even start, or are closed.
+   */
+  quarantine(): HostProcess | undefined {
+    const known = this.#hosts.get('quarantine');
+    if (known !== undefined || this.#closed || monotonicNow() < this.#notBefore_ms) return known;
+    try {
+      return this.#spawn('quarantine');
+    } catch (error) {
+      this.#options.onFailed?.(error);
+      this.#noteFailure();
+      return undefined;
+    }
   }
 
   get processes(): readonly HostProcess[] {
@@ -64,6 +86,7 @@ export class HostSet {
     await Promise.all(all.map((host) => host.exited));
   }
 
+  /** Throws when the system gives it no process or no pipe, or its code is not ours any more. */
   #spawn(role: Role): HostProcess {
     const {
       onResult,
@@ -80,7 +103,7 @@ export class HostSet {
       onCall: (message, body) => onCall(host, message, body),
       onLost: (reason, suspects) => {
         this.#all.delete(host);
-        if (!isReady) this.#failures += 1;
+        if (!isReady) this.#noteFailure();
         this.#replace(host);
         onLost(host, reason, suspects);
       },
@@ -91,6 +114,7 @@ export class HostSet {
       () => {
         isReady = true;
         this.#failures = 0;
+        this.#notBefore_ms = 0;
       },
       () => undefined,
     );
@@ -102,19 +126,33 @@ export class HostSet {
     if (role === undefined) return;
     this.#hosts.delete(role);
     if (this.#closed) return;
+    // Whoever runs there next starts it: the spare is for tenants who are at no fault.
+    if (role === 'quarantine') return;
     const spare = this.#hosts.get('spare');
-    // The spare is for tenants who are at no fault: a killer waits until its host has started.
-    if (typeof role !== 'number' || spare === undefined) return void this.#spawnLater(role);
+    if (role === 'spare' || spare === undefined) return void this.#spawnLater(role);
     this.#hosts.set(role, spare);
     this.#hosts.delete('spare');
     void this.#spawnLater('spare');
   }
 
   async #spawnLater(role: Role): Promise<void> {
-    if (this.#failures > 0) {
-      const wait_ms = Math.min(RESTART_MS * 2 ** this.#failures, RESTART_MS_MAX);
-      await delay(wait_ms, undefined, { ref: false });
+    for (;;) {
+      const wait_ms = this.#notBefore_ms - monotonicNow();
+      if (wait_ms > 0) await delay(wait_ms, undefined, { ref: false });
+      if (this.#closed || this.#hosts.has(role)) return;
+      try {
+        this.#spawn(role);
+        return;
+      } catch (error) {
+        this.#options.onFailed?.(error);
+        this.#noteFailure();
+      }
     }
-    if (!this.#closed && !this.#hosts.has(role)) this.#spawn(role);
+  }
+
+  #noteFailure(): void {
+    this.#failures += 1;
+    const wait_ms = Math.min(RESTART_MS * 2 ** this.#failures, RESTART_MS_MAX);
+    this.#notBefore_ms = monotonicNow() + wait_ms;
   }
 }

@@ -45,6 +45,8 @@ export const BUSY_REPORT_MS = 10;
 
 /** A host with work that was silent for longer is taken for hung; it reports at least each second. */
 export const SILENCE_MS_MAX = 5_000;
+/** One that starts says nothing until it is ready, which takes a loaded machine some seconds. */
+export const START_MS_MAX = 20_000;
 export const SIGN_OF_LIFE_MS = 1_000;
 
 /** Milliseconds on the clock that all processes of a machine share and that is never set back. */

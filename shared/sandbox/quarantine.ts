@@ -46,17 +46,28 @@ export class Quarantine<Run extends QuarantinedRun> {
     return recent.length >= (isDear ? 1 : TENANT_OFFENCES_MAX);
   }
 
-  /** The script has ended a host, for certain. */
-  convict(run: QuarantinedRun): void {
-    this.suspect(run);
-    const before = this.#offences.get(run.tenant_id) ?? [];
-    const offences = [...before, this.#now()].slice(-TENANT_OFFENCES_MAX);
-    this.#offences.set(run.tenant_id, offences);
+  /** The script has ended a host, for certain. Returns what takes that back. */
+  convict(run: QuarantinedRun): () => void {
+    const acquit = this.suspect(run);
+    const { tenant_id } = run;
+    const before = this.#offences.get(tenant_id) ?? [];
+    const at_ms = this.#now();
+    this.#offences.set(tenant_id, [...before, at_ms].slice(-TENANT_OFFENCES_MAX));
+    return () => {
+      acquit();
+      const left = (this.#offences.get(tenant_id) ?? []).filter((offence) => offence !== at_ms);
+      this.#offences.set(tenant_id, left);
+    };
   }
 
-  /** The script may have ended a host: its fault alone, until it has behaved. */
-  suspect({ script_key }: QuarantinedRun): void {
+  /** The script may have ended a host: its fault alone, until it has behaved. Returns as `convict`. */
+  suspect({ script_key }: QuarantinedRun): () => void {
+    const before = this.#goodRunsLeft.get(script_key);
     this.#goodRunsLeft.set(script_key, GOOD_RUNS);
+    return () => {
+      if (before === undefined) this.#goodRunsLeft.delete(script_key);
+      else this.#goodRunsLeft.set(script_key, before);
+    };
   }
 
   /** Starts the run or lets it wait. `false`: too many wait already. */

@@ -4,9 +4,11 @@
  * started again elsewhere, unless it has called out: what acted on the outside never runs twice.
  */
 import { findIsolation } from './host-command.ts';
+import { rssBytesMax } from './host-memory.ts';
 import type { HostProcess, LossReason, Suspects } from './host-process.ts';
 import { HostSet } from './host-set.ts';
 import { ensureModuleBundles } from './modules/ensure-module-bundles.ts';
+import { OutsideCause } from './outside-cause.ts';
 import { placeTenant } from './placement.ts';
 import {
   type CallMessage,
@@ -15,11 +17,11 @@ import {
   type ResultMessage,
   type RunMessage,
   type RunPurpose,
-  type ScriptResult,
   type ScriptRun,
 } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
 import { RunCalls } from './run-calls.ts';
+import { busy, INTERRUPTED, isGood, lossOf } from './run-endings.ts';
 import {
   endOf,
   requestBytes,
@@ -35,7 +37,7 @@ import { type ShareLimits, TenantShares } from './tenant-shares.ts';
 export interface SupervisorOptions extends Partial<ShareLimits> {
   /** Hosts that tenants are placed on. */
   readonly host_count: number;
-  /** A spare and a quarantine host on top (default). Without, a lost host is just started again. */
+  /** A spare, and a quarantine host when needed (default). Without, a lost host is just started again. */
   readonly spares?: boolean;
   /** Threads of each host: tenants that can compute there at the same time. */
   readonly thread_count?: number;
@@ -47,6 +49,8 @@ export interface SupervisorOptions extends Partial<ShareLimits> {
   readonly strict: boolean;
   /** A host ended other than by `close`. */
   readonly onHostLost?: (reason: LossReason) => void;
+  /** A host could not be started in place of a lost one, and will be tried again. */
+  readonly onHostFailed?: (error: unknown) => void;
 }
 
 export interface SandboxStatus {
@@ -74,12 +78,6 @@ interface PendingRun {
 }
 
 const THREAD_COUNT_DEFAULT = 4;
-/** Room for the idle isolates of all threads and for one that runs into its own bound on each. */
-const RSS_BYTES_MAX_DEFAULT = 1024 * 1024 * 1024;
-/** Ends that do not speak for a script: what it did to its host, or that it never ran. */
-const NOT_GOOD: readonly ScriptResult['kind'][] = [
-  ...(['crashed', 'interrupted', 'memory', 'timeout', 'busy'] as const),
-];
 /** Lost hosts that a run may survive as a bystander. */
 const LOSSES_MAX = 3;
 const NO_SERVICES = {};
@@ -88,6 +86,7 @@ export class Supervisor {
   readonly #hosts: HostSet;
   readonly #shares: TenantShares;
   readonly #quarantine: Quarantine<PendingRun>;
+  readonly #outsideCause = new OutsideCause();
   readonly #pending = new Map<number, PendingRun>();
   readonly #thread_count: number;
   readonly #spares: boolean;
@@ -98,12 +97,13 @@ export class Supervisor {
     this.#thread_count = options.thread_count ?? THREAD_COUNT_DEFAULT;
     this.#spares = options.spares ?? true;
     this.#shares = new TenantShares(options);
-    this.#quarantine = new Quarantine((run) => this.#send(run, this.#hosts.at('quarantine')));
+    this.#quarantine = new Quarantine((run) => this.#send(run, this.#hosts.quarantine()));
   }
 
   /** Starts the hosts and settles when they can run scripts. Throws when they cannot. */
   static async start(options: SupervisorOptions): Promise<Supervisor> {
     const isolation = findIsolation();
+    const thread_count = options.thread_count ?? THREAD_COUNT_DEFAULT;
     if (options.strict && isolation.network !== 'none') {
       throw new Error('sandbox hosts cannot be cut off from the network on this system');
     }
@@ -112,14 +112,15 @@ export class Supervisor {
       modules_folder: await ensureModuleBundles(options.modules_folder),
       slot_count: options.host_count,
       spares: options.spares ?? true,
-      thread_count: options.thread_count ?? THREAD_COUNT_DEFAULT,
-      rss_bytes_max: options.rss_bytes_max ?? RSS_BYTES_MAX_DEFAULT,
+      thread_count,
+      rss_bytes_max: options.rss_bytes_max ?? rssBytesMax(thread_count),
       onResult: (host, result, body) => supervisor.#takeResult(host, result, body),
       onCall: (host, message, body) => supervisor.#takeCall(host, message, body),
       onLost: (host, reason, suspects) => {
         if (reason !== 'closed') options.onHostLost?.(reason);
         supervisor.#takeLoss(host, reason, suspects);
       },
+      onFailed: options.onHostFailed,
     });
     const supervisor = new Supervisor(hosts, options);
     await hosts.start();
@@ -215,7 +216,9 @@ export class Supervisor {
   }
 
   #isolate(run: PendingRun): void {
-    if (!this.#quarantine.enter(run)) this.#settle(run, busy('tenant'));
+    // One that is there already goes on in the next host.
+    if (this.#quarantine.isCurrent(run)) this.#send(run, this.#hosts.quarantine());
+    else if (!this.#quarantine.enter(run)) this.#settle(run, busy('tenant'));
   }
 
   #send(run: PendingRun, host: HostProcess | undefined, again = false): void {
@@ -229,7 +232,7 @@ export class Supervisor {
   #settle(run: PendingRun, ended: ScriptRun): void {
     this.#pending.delete(run.message.id);
     run.calls.end();
-    const good = run.message.purpose === 'invoke' && !NOT_GOOD.includes(ended.result.kind);
+    const good = run.message.purpose === 'invoke' && isGood(ended);
     this.#quarantine.leave(run, good);
     run.settle(ended);
   }
@@ -249,43 +252,47 @@ export class Supervisor {
     else run.calls.cancel(message.call);
   }
 
-  #takeLoss(host: HostProcess, reason: LossReason, { ids: suspects, seen }: Suspects): void {
+  #takeLoss(host: HostProcess, reason: LossReason, { ids, seen }: Suspects): void {
+    if (reason === 'ended' && ids.size === 0 && host.isReady) this.#outsideCause.idleLost();
     const affected = [...this.#pending.values()].filter((run) => run.host === host);
-    const alone = suspects.size === 1;
     for (const run of affected) {
-      const suspected = suspects.has(run.message.id);
-      // Without quarantine nothing else would end a script that ends every host at once.
-      const known = seen || !this.#spares || this.#quarantine.isCurrent(run);
-      const certain = reason === 'deadline' || (alone && known);
-      if (suspected && certain && reason !== 'closed') this.#convict(run, reason);
-      else if (run.calls.calledOut) this.#interrupt(run, suspected, suspects.size);
-      else if (reason === 'closed') this.#settle(run, busy('machine'));
-      else this.#startAgain(run, suspected);
+      run.host = undefined;
+      if (reason === 'closed')
+        this.#settle(run, run.calls.calledOut ? INTERRUPTED : busy('machine'));
+      // No script has run in one that was not ready.
+      else if (host.isReady && ids.has(run.message.id)) {
+        void this.#judge(run, reason, seen, ids.size);
+      } else this.#startAgain(run, false);
     }
   }
 
-  #convict(run: PendingRun, reason: LossReason): void {
-    if (this.#spares) this.#quarantine.convict(run);
-    const kind = reason === 'deadline' ? 'timeout' : reason === 'memory' ? 'memory' : 'crashed';
-    this.#settle(run, { result: { kind }, console: [] });
+  /**
+   * A suspect is blamed at once, so that its next run is one whose fault can be seen; where the loss
+   * turns out to have an outside cause, that is taken back.
+   */
+  async #judge(run: PendingRun, reason: LossReason, seen: boolean, count: number): Promise<void> {
+    const { calledOut } = run.calls;
+    // Without quarantine nothing else would end a script that ends every host at once.
+    const known = seen || !this.#spares || this.#quarantine.isCurrent(run);
+    const certain = reason === 'deadline' || (count === 1 && known);
+    const heldThread = count <= this.#thread_count;
+    let acquit: (() => void) | undefined;
+    if (this.#spares && certain) acquit = this.#quarantine.convict(run);
+    else if (this.#spares && calledOut && heldThread) acquit = this.#quarantine.suspect(run);
+    const innocent = reason === 'ended' && (await this.#outsideCause.ofLoss());
+    if (innocent) acquit?.();
+    // Where the script runs next, if it does: started meanwhile.
+    else if (this.#spares) this.#hosts.quarantine();
+    if (certain && !innocent) this.#settle(run, lossOf(reason));
+    else this.#startAgain(run, true);
   }
 
-  /** It may have acted on the outside. A suspect's next run is one whose fault can be seen. */
-  #interrupt(run: PendingRun, suspected: boolean, suspect_count: number): void {
-    const heldThread = suspected && suspect_count <= this.#thread_count;
-    if (heldThread && this.#spares) this.#quarantine.suspect(run);
-    this.#settle(run, { result: { kind: 'interrupted' }, console: [] });
-  }
-
+  /** What may have acted on the outside never runs twice. A suspect runs where its fault can be seen. */
   #startAgain(run: PendingRun, suspected: boolean): void {
     run.losses += 1;
-    run.host = undefined;
-    if (run.losses > LOSSES_MAX) this.#settle(run, busy('machine'));
+    if (run.calls.calledOut) this.#settle(run, INTERRUPTED);
+    else if (run.losses > LOSSES_MAX) this.#settle(run, busy('machine'));
     else if (suspected && this.#spares) this.#isolate(run);
     else this.#place(run);
   }
-}
-
-function busy(scope: 'tenant' | 'machine'): ScriptRun {
-  return { result: { kind: 'busy', scope }, console: [] };
 }

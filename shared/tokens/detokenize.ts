@@ -92,9 +92,12 @@ export async function readTokenViews(
   const views = new Map<string, TokenView>();
   for (const row of rows) {
     const transform = transforms.get(row.id) as Transform;
-    views.set(row.id, viewOf(tenant_id, row, await openShown(opener, tenant_id, row, transform)));
+    const opening = openShown(opener, tenant_id, row, transform);
+    const shown = opening instanceof Promise ? await opening : opening;
+    views.set(row.id, viewOf(tenant_id, row, shown));
   }
-  await context.accessed(rows);
+  const telling = context.accessed(rows);
+  if (telling !== undefined) await telling;
   return views;
 }
 

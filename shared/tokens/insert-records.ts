@@ -1,61 +1,56 @@
 /**
  * What the statement that inserts tokens does besides when requests have idempotency keys: it tells
- * twins, and keeps the answers with the tokens that are really inserted.
+ * twins, and records the keys with the tokens that are really inserted.
  *
  * The lock makes the 409 of a twin under way. But the statement's snapshot is older than the lock, so a
  * twin that ended in between is found by the primary key alone: the plain INSERT fails, and with it the
  * whole statement.
  */
-import { scopeLock } from '../idempotency/record-store.ts';
+import { tryScope } from '../idempotency/record-store.ts';
 
 /** Kept with the insert of a token. */
 export interface InsertRecord {
-  readonly scope: Buffer;
-  readonly sealed: Buffer;
+  readonly scope: string;
+  /** The answer; without it the record names the token, if that may be named. */
+  readonly sealed: Buffer | undefined;
+  /** Whether the answer shows the token's mask. */
+  readonly shows_mask: boolean;
 }
 
-const SCOPE_BYTES = 32;
-
-/** Parts of the statement; parameters $20 to $24. */
+/** Parts of the statement; parameters $20 to $22. */
 export const RECORD_PARTS = {
-  // One value of bytes for all: as an array of them they would be written and read as hex.
-  input: `
-    keyed AS MATERIALIZED (
-      SELECT k.n, k.lock, substring($24::bytea FROM k.start FOR ${SCOPE_BYTES}) AS scope,
-        substring($24::bytea FROM k.start + ${SCOPE_BYTES} FOR k.length) AS sealed
-      FROM unnest($20::int4[], $21::int8[], $22::int4[], $23::int4[]) AS k (n, lock, start, length)
-    ),`,
+  input: { parameters: ', $20::uuid[], $21::bytea[]', names: ', scope, answer' },
   problems: `
-        WHEN k.n IS NOT NULL AND NOT pg_try_advisory_xact_lock(k.lock) THEN 'in_progress'
-        WHEN k.n IS NOT NULL AND (
+        WHEN i.scope IS NOT NULL AND NOT ${tryScope('i.scope')} THEN 'in_progress'
+        WHEN i.scope IS NOT NULL AND (
           SELECT true FROM idempotency_records r
-          WHERE r.tenant_id = i.tenant_id AND r.scope = k.scope LIMIT 1
+          WHERE r.tenant_id = i.tenant_id AND r.scope = i.scope LIMIT 1
         ) THEN 'answered'`,
-  join: `
-      LEFT JOIN keyed k ON k.n = i.n`,
+  token: {
+    name: ', record_scope',
+    value: ', CASE WHEN i.answer IS NULL THEN i.scope END',
+  },
+  // Nearly all are of the first kind: nothing is joined for them.
   records: `,
-    records AS (
-      INSERT INTO idempotency_records (tenant_id, scope, sealed, effect_at)
-      SELECT i.tenant_id, k.scope, k.sealed, t.created_at
-      FROM keyed k JOIN input i ON i.n = k.n
-      JOIN inserted t ON t.tenant_id = i.tenant_id AND t.id = i.id
+    named AS (
+      INSERT INTO idempotency_records (tenant_id, scope, token_id, shows_mask, created_at)
+      SELECT t.tenant_id, t.record_scope, t.id, t.record_scope <> ALL ($22::uuid[]), t.created_at
+      FROM inserted t WHERE t.record_scope IS NOT NULL
+    ),
+    answers AS (
+      INSERT INTO idempotency_records (tenant_id, scope, sealed, effect_at, created_at)
+      SELECT i.tenant_id, i.scope, i.answer, t.created_at, t.created_at
+      FROM input i JOIN inserted t ON t.tenant_id = i.tenant_id AND t.id = i.id
+      WHERE i.answer IS NOT NULL
     )`,
 };
 
 /** The parameters, of the records of inserts in their order. */
 export function recordValues(records: readonly (InsertRecord | undefined)[]): unknown[] {
-  const [rows, locks, starts, lengths]: [number[], string[], number[], number[]] = [[], [], [], []];
-  const bytes: Buffer[] = [];
-  let start = 1;
-  records.forEach((record, index) => {
-    if (record === undefined) return;
-    const { scope, sealed } = record;
-    rows.push(index + 1);
-    locks.push(scopeLock(scope));
-    starts.push(start);
-    lengths.push(sealed.length);
-    bytes.push(scope, sealed);
-    start += scope.length + sealed.length;
-  });
-  return [rows, locks, starts, lengths, Buffer.concat(bytes)];
+  const showingNothing = records.filter((record) => record?.shows_mask === false);
+  return [
+    records.map((record) => record?.scope),
+    records.map((record) => record?.sealed),
+    showingNothing.map((record) => record?.scope),
+  ];
 }

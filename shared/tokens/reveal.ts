@@ -62,30 +62,50 @@ export interface ShownToken {
   readonly data: string | undefined;
 }
 
-/** Opens a stored token as `transform` lets it be seen. Only a revealed one shows a live cvc. */
-export async function openShown(
+/**
+ * Opens a stored token as `transform` lets it be seen. Only a revealed one shows a live cvc. A promise
+ * only where there is something to wait for, as on the hot path there is not.
+ */
+export function openShown(
   opener: TokenOpener,
   tenantId: string,
   row: TokenRow,
   transform: Transform,
-): Promise<ShownToken> {
-  const opening = opener.open(tenantId, row);
-  const payload = opening instanceof Promise ? await opening : opening;
-  if (transform === 'redact') return { payload, data: undefined };
-  if (transform === 'mask') return { payload, data: payload.masked };
-  if (row.cvc_sealed === null) return { payload, data: payload.data };
-  const cvc = await opener.openCvc(tenantId, row);
-  const data = cvc === undefined ? payload.data : withMember(payload.data, 'cvc', `"${cvc}"`);
-  return { payload, data };
+): ShownToken | Promise<ShownToken> {
+  const payload = opener.open(tenantId, row);
+  if (payload instanceof Promise || (transform === 'reveal' && row.cvc_sealed !== null)) {
+    return openInTurn(opener, tenantId, row, transform, payload);
+  }
+  return { payload, data: dataOf(payload, transform) };
 }
 
-/** The answer's JSON of a stored token under `transform`. */
-export async function revealToken(
+async function openInTurn(
   opener: TokenOpener,
   tenantId: string,
   row: TokenRow,
   transform: Transform,
-): Promise<string> {
-  const { payload, data } = await openShown(opener, tenantId, row, transform);
-  return tokenJson(tenantId, row, payload, data);
+  opening: TokenPayload | Promise<TokenPayload>,
+): Promise<ShownToken> {
+  const payload = await opening;
+  const data = dataOf(payload, transform);
+  if (transform !== 'reveal' || data === undefined) return { payload, data };
+  const cvc = await opener.openCvc(tenantId, row);
+  return { payload, data: cvc === undefined ? data : withMember(data, 'cvc', `"${cvc}"`) };
+}
+
+function dataOf({ data, masked }: TokenPayload, transform: Transform): string | undefined {
+  if (transform === 'redact') return undefined;
+  return transform === 'mask' ? masked : data;
+}
+
+/** The answer's JSON of a stored token under `transform`; a promise only where there is one to wait for. */
+export function revealToken(
+  opener: TokenOpener,
+  tenantId: string,
+  row: TokenRow,
+  transform: Transform,
+): string | Promise<string> {
+  const shown = openShown(opener, tenantId, row, transform);
+  const json = ({ payload, data }: ShownToken) => tokenJson(tenantId, row, payload, data);
+  return shown instanceof Promise ? shown.then(json) : json(shown);
 }

@@ -3,6 +3,7 @@
  * names the tenant first. A token is locked before it is judged, so nothing changes between the
  * decision and the write.
  */
+import { type NamedToken, type NamingRecord, namingRecord } from '../idempotency/named-token.ts';
 import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { takeFromEnded } from '../transactions/transaction-store.ts';
@@ -24,6 +25,8 @@ export interface LockedToken {
   now_ms: number;
   /** An open transaction has changed it: nobody else may, until that ends. */
   held: boolean;
+  /** Itself, when the record of an idempotency key names it: the answer is to be written down first. */
+  named: readonly NamedToken[];
 }
 
 /** Locks the row first: what is read afterwards, in a new snapshot, is what nobody else changes. */
@@ -35,15 +38,16 @@ const LOCK_TOKEN = {
 const READ_LOCKED_TOKEN = {
   name: 'read-locked-token',
   text: `
-    SELECT tn.config_version, ${milliseconds('clock_now()')} AS now_ms, r.*, EXISTS (
+    SELECT tn.config_version, ${milliseconds('clock_now()')} AS now_ms, r.*, k.*, EXISTS (
       SELECT 1 FROM token_locks l WHERE l.tenant_id = $1 AND l.token_id = $2
     ) AS held
     FROM (SELECT 1) AS one
     LEFT JOIN tenants tn ON tn.id = $1
     LEFT JOIN LATERAL (
-      SELECT ${TOKEN_COLUMNS}, ${CVC_COLUMNS} FROM tokens t ${JOIN_CVC}
+      SELECT ${TOKEN_COLUMNS}, ${CVC_COLUMNS}, t.record_scope FROM tokens t ${JOIN_CVC}
       WHERE t.tenant_id = $1 AND t.id = $2 AND ${NOT_EXPIRED}
-    ) r ON true`,
+    ) r ON true
+    LEFT JOIN ${namingRecord('r')} k ON true`,
 };
 
 /** Locks a token until the transaction ends, and reads it with version and time. */
@@ -52,19 +56,23 @@ export async function lockToken(
   tenantId: string,
   id: string,
 ): Promise<LockedToken> {
-  await client.query({ ...LOCK_TOKEN, values: [tenantId, id] });
-  type Row = Omit<LockedToken, 'token'> & TokenRow & { id: string | null };
+  const { rowCount } = await client.query({ ...LOCK_TOKEN, values: [tenantId, id] });
+  type Row = Omit<LockedToken, 'token' | 'named'> &
+    TokenRow & { id: string | null } & (NamingRecord | { scope: null });
   const { rows } = await client.query<Row>({
     ...READ_LOCKED_TOKEN,
     values: [tenantId, id],
   });
   const row = rows[0];
   if (row === undefined) throw new Error('a query without FROM rows');
+  // It came after the lock was asked for, or in the place of one that was waited for: nobody holds it.
+  if (row.id !== null && rowCount === 0) return lockToken(client, tenantId, id);
   return {
     token: row.id === null ? undefined : row,
     config_version: row.config_version,
     now_ms: row.now_ms,
     held: row.held && !(await takeFromEnded(client, tenantId, id)),
+    named: row.scope === null ? [] : [{ row, scope: row.scope, shows_mask: row.shows_mask }],
   };
 }
 
@@ -84,7 +92,7 @@ export const DELETE_PARTS = `
 const DELETE_TOKENS_AND_PARTS = `${DELETE_PARTS}
   SELECT count(*)::int4 AS count FROM deleted`;
 
-/** Deletes a token with all that belongs to it. The caller holds its lock. */
+/** Deletes a token with all that is its. The caller holds its lock, and has written its answer down. */
 export async function deleteToken(client: Queryable, tenantId: string, id: string): Promise<void> {
   await client.query({
     name: 'delete-token',
@@ -129,7 +137,7 @@ export interface TokenChange {
   previous_container: string;
 }
 
-/** Writes a changed token over its locked row. Returns the time of the change in milliseconds. */
+/** Writes a changed token over its locked row, which no record names. Returns the time in milliseconds. */
 export async function replaceToken(
   client: Queryable,
   tenantId: string,
@@ -141,7 +149,8 @@ export async function replaceToken(
     text: `
       UPDATE tokens t SET container = $3, metadata = $4, search_indexes = $5, fingerprint = $6,
         fingerprint_expression = $7, sealed = $8, expires_at = to_timestamp($9::float8 / 1000),
-        modified_by = $10, modified_at = date_trunc('milliseconds', clock_now())
+        modified_by = $10, modified_at = date_trunc('milliseconds', clock_now()),
+        record_scope = NULL
       WHERE tenant_id = $1 AND id = $2
       RETURNING ${milliseconds('t.modified_at')} AS modified_at_ms`,
     values: [

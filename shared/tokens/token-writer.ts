@@ -57,13 +57,13 @@ export type TokenWriter = Batcher<TokenInsert, InsertResult>;
 /** How far a process' idea of the database's clock may be off before a cvc is sealed again. */
 export const CLOCK_TOLERANCE_MS = 1_000;
 
-const INPUT = `
+const inputText = ({ parameters, names }: typeof RECORD_PARTS.input): string => `
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[],
     $7::text[], $8::text[], $9::text[], $10::bytea[], $11::float8[], $12::uuid[], $13::bytea[],
-    $14::float8[], $17::text[], $18::text[], $19::uuid[]) WITH ORDINALITY AS i (tenant_id,
+    $14::float8[], $17::text[], $18::text[], $19::uuid[]${parameters}) WITH ORDINALITY AS i (tenant_id,
     config_version, id, type, container, metadata, search_indexes, fingerprint,
     fingerprint_expression, sealed, expires_at_ms, created_by, cvc_sealed, cvc_due_at_ms, trace_id,
-    via_type, via_id, n)`;
+    via_type, via_id${names}, n)`;
 
 const OWN_TIME_MS = milliseconds('clock_now()');
 
@@ -73,7 +73,7 @@ const OWN_TIME_MS = milliseconds('clock_now()');
  * order of the ids, as everywhere: statements that want the same ones never wait for each other.
  */
 const insertText = (keyed: typeof RECORD_PARTS): string => `
-    WITH input AS MATERIALIZED (${INPUT}),${keyed.input}
+    WITH input AS MATERIALIZED (${inputText(keyed.input)}),
     gate AS MATERIALIZED (
       SELECT i.n, t.config_version, CASE
         WHEN t.id IS NULL OR t.config_version <> i.config_version THEN 'stale'${keyed.problems}
@@ -85,18 +85,18 @@ const insertText = (keyed: typeof RECORD_PARTS): string => `
           WHERE l.tenant_id = i.tenant_id AND l.token_id = i.id LIMIT 1
         ) THEN 'conflict'
       END AS problem
-      FROM input i LEFT JOIN tenants t ON t.id = i.tenant_id${keyed.join}
+      FROM input i LEFT JOIN tenants t ON t.id = i.tenant_id
     ),
     inserted AS (
       INSERT INTO tokens (tenant_id, id, type, container, metadata, search_indexes, fingerprint,
-        fingerprint_expression, sealed, expires_at, created_by, created_at)
+        fingerprint_expression, sealed, expires_at, created_by, created_at${keyed.token.name})
       SELECT i.tenant_id, i.id, i.type, i.container, i.metadata::json, i.search_indexes::json,
         i.fingerprint, i.fingerprint_expression, i.sealed, to_timestamp(i.expires_at_ms / 1000),
-        i.created_by, date_trunc('milliseconds', clock_now())
+        i.created_by, date_trunc('milliseconds', clock_now())${keyed.token.value}
       FROM input i JOIN gate g ON g.n = i.n AND g.problem IS NULL
       ORDER BY i.tenant_id, i.id COLLATE "C"
       ON CONFLICT (tenant_id, id) DO NOTHING
-      RETURNING tenant_id, id, container, type, created_at
+      RETURNING tenant_id, id, container, type, created_at${keyed.token.name}
     ),
     cvcs AS (
       INSERT INTO token_cvcs (tenant_id, token_id, sealed, due_at)
@@ -134,7 +134,12 @@ const insertText = (keyed: typeof RECORD_PARTS): string => `
 
 export const INSERT_TOKENS = {
   name: 'insert-tokens',
-  text: insertText({ input: '', problems: '', join: '', records: '' }),
+  text: insertText({
+    input: { parameters: '', names: '' },
+    problems: '',
+    token: { name: '', value: '' },
+    records: '',
+  }),
 };
 
 /** The same with records of idempotency keys, apart so that creates without a key do not pay for it. */
@@ -207,7 +212,7 @@ export function createInsertBatcher<Insert extends TokenInsert, Result>(
   const options: BatcherOptions<Insert, Result> = {
     run,
     identity: (insert) => `${insert.tenant_id}/${insert.token.id}`,
-    otherIdentity: ({ record }) => record?.scope.toString('base64'),
+    otherIdentity: ({ record }) => record?.scope,
     isolates: isRowError,
     isOutage: isDatabaseUnavailable,
     ...(onBatch === undefined ? {} : { onBatch }),

@@ -60,7 +60,8 @@ export const UPDATE_LIVE = {
     ),
     changed AS (
       UPDATE tokens t SET (${CHANGED_COLUMNS.join(', ')}) = (
-        SELECT ${CHANGED_COLUMNS.map((column) => `s.${column}`).join(', ')} ${STAGED_ROW('t.id')})
+        SELECT ${CHANGED_COLUMNS.map((column) => `s.${column}`).join(', ')} ${STAGED_ROW('t.id')}),
+        record_scope = NULL
       WHERE t.tenant_id = $1 AND ${NOT_EXPIRED} AND t.id = ANY (ARRAY(SELECT id FROM batch))
       RETURNING t.id, t.type, t.container, t.expires_at
     ),

@@ -4,7 +4,9 @@
  * type, container and expiry, not to the transaction that staged them.
  */
 import { ApiError } from '../errors.ts';
+import type { AnswerSealing } from '../idempotency/named-token.ts';
 import type { Queryable } from '../postgres/pool.ts';
+import { writeDownChanging } from './commit-answers.ts';
 import { BATCH_TOKENS, DELETE_LIVE, INSERT_NEW, UPDATE_LIVE } from './commit-statements.ts';
 import type { StagedOperation } from './staged-tokens.ts';
 import { clearStaged, type TransactionKey } from './transaction-store.ts';
@@ -103,19 +105,21 @@ async function insertNew(
 }
 
 /**
- * Applies and clears what is staged; `permit` throws for what its application may not do any more. The
- * caller has ended the transaction as committed in the same Postgres transaction, and rolls that back
- * when this throws: 409 when the id of a new token has been taken, or an updated token has expired,
- * since they were staged.
+ * Applies and clears what is staged; `permit` throws for what its application may not do any more, and
+ * `sealing` is for what was answered when the changed tokens were created. The caller has ended the
+ * transaction as committed in the same Postgres transaction, and rolls that back when this throws: 409
+ * when the id of a new token has been taken, or an updated token has expired, since they were staged.
  */
 export async function applyStaged(
   client: Queryable,
   transaction: TransactionId,
   permit: (kind: StagedKind) => void,
+  sealing: AnswerSealing,
 ): Promise<CommittedToken[]> {
   const { inserted, changes } = await insertNew(client, transaction, permit);
   if (changes === inserted.length) return inserted;
   for (const kind of await stagedKinds(client, transaction)) permit(kind);
+  await writeDownChanging(client, transaction, sealing);
   const values = [transaction.tenant_id, transaction.id];
   const deleted = await client.query<CommittedToken>({ ...DELETE_LIVE, values });
   const updated = await updateLive(client, transaction);

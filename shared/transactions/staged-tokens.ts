@@ -37,7 +37,7 @@ const LOCK_VISIBLE = {
       SELECT 1 FROM staged_tokens WHERE tenant_id = $1 AND transaction_id = $2 AND id = $3
       FOR UPDATE
     )
-    SELECT (SELECT count(*) FROM live), (SELECT count(*) FROM staged)`,
+    SELECT (SELECT count(*) FROM live)::int4 AS live, (SELECT count(*) FROM staged)::int4 AS staged`,
 };
 
 const STAGED = 's.tenant_id = $1 AND s.transaction_id = $2 AND s.id = $3';
@@ -69,12 +69,16 @@ export async function lockVisible(
   tokenId: string,
 ): Promise<VisibleToken> {
   const values = [transaction.tenant_id, transaction.id, tokenId];
-  await client.query({ ...LOCK_VISIBLE, values });
+  const locked = await client.query<{ live: number }>({ ...LOCK_VISIBLE, values });
   type Row = Omit<VisibleToken, 'token'> & TokenRow & { id: string | null };
   const { rows } = await client.query<Row>({ ...READ_VISIBLE, values });
   const [row] = rows;
   if (row === undefined) throw new Error('a query without FROM rows');
   const { operation, live_container, held_by, now_ms } = row;
+  // As in lockToken: it came after the lock was asked for.
+  if (live_container !== null && locked.rows[0]?.live === 0) {
+    return lockVisible(client, transaction, tokenId);
+  }
   const token = row.id === null ? undefined : row;
   return { token, operation, live_container, held_by, now_ms };
 }

@@ -72,6 +72,14 @@ describe('sallyport, the command line', function () {
     });
     after(() => running.stop());
 
+    it('issues a key without being told for which tenant, as long as there is one', async () => {
+      const { stdout } = await sallyport(['key', 'issue', '--json'], settings);
+      const { tenant_id, key } = JSON.parse(stdout);
+      expect(tenant_id).to.equal(running.tenant.id);
+      const { body } = await call(running.baseUrl, 'GET /tenants/self', { key });
+      expect(body.id).to.equal(tenant_id);
+    });
+
     it('makes a tenant of its own, whose key works at once', async () => {
       const made = await sallyport(['tenant', 'create', '--name', 'Globex', '--json'], settings);
       const { tenant_id, key } = JSON.parse(made.stdout);
@@ -106,6 +114,9 @@ describe('sallyport, the command line', function () {
       const missing = await sallyport(['key', 'issue', '--tenant', NOBODY], settings);
       expect([missing.code, missing.stdout]).to.deep.equal([1, '']);
       expect(missing.stderr).to.contain('no tenant has this id');
+      const unnamed = await sallyport(['key', 'issue'], settings);
+      expect([unnamed.code, unnamed.stdout]).to.deep.equal([1, '']);
+      expect(unnamed.stderr).to.contain('--tenant');
       for (const name of ['', 'a'.repeat(201), 'two\nlines']) {
         const { code, stderr } = await sallyport(['tenant', 'create', '--name', name], settings);
         expect(code, JSON.stringify(name)).to.equal(1);

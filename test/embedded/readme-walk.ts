@@ -1,6 +1,6 @@
 /**
- * The commands of README.md and what it says they answer, run one by one as a reader would: placeholders
- * such as `<token id>` are filled with what earlier answers said, `…` in an answer stands for anything.
+ * The commands of README.md and what it says they answer, run one by one as a reader would: variables
+ * keep what earlier commands took out of answers, `…` in an answer stands for anything.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -33,20 +33,27 @@ export function blocksBelow(heading: string): Block[] {
   }));
 }
 
+/** The README's own function, which shows an answer on stderr and prints one member of it. */
+const TAKE = /^take\(\) \{\n[\s\S]*?^\}$/m.exec(README)?.[0] ?? '';
+/** A command whose output goes into a variable. */
+const ASSIGNMENT = /^([A-Z_]+)=\$\(curl /;
+
+/** Calls the API; false for what only prepares a call, such as a key that is pasted. */
+export const isCall = (command: string): boolean =>
+  command.startsWith('curl ') || ASSIGNMENT.test(command);
+
 /** Each command of a block on its own: lines that begin with one start it. */
 export function commandsOf({ text }: Block): string[] {
   return text
-    .split(/^(?=curl |node |[A-Z_]+=)/m)
+    .split(/^(?=curl |node |take\(\) |[A-Z_]+=)/m)
     .map((command) => command.trim())
     .filter((command) => command !== '');
 }
 
-/** What a reader has in the terminal and has noted down. */
+/** What a reader has in the terminal. */
 export class Reader {
   /** In the shell. */
   readonly variables: Record<string, string> = {};
-  /** By placeholder, without its brackets. */
-  readonly notes: Record<string, string> = {};
   /** Texts of README.md and what they are here, such as addresses. */
   readonly #places: Readonly<Record<string, string>>;
 
@@ -56,26 +63,30 @@ export class Reader {
 
   /** The command as the reader types it. */
   fill(command: string): string {
-    let filled = command.replace(/<([a-z_]+(?: [A-Za-z_]+)*)>/g, (_, name: string) => {
-      const note = this.notes[name];
-      if (note === undefined) throw new Error(`README.md asks for <${name}>, not seen so far`);
-      return note;
-    });
+    let filled = command;
     for (const [text, place] of Object.entries(this.#places)) {
       filled = filled.replaceAll(text, place);
     }
     return filled;
   }
 
-  /** The answer of a `curl` command, which must be a 2xx. */
+  /** The answer of a `curl` command, which must be a 2xx. What it takes out of it is a variable then. */
   async call(command: string): Promise<JsonObject> {
     const filled = this.fill(command);
-    const { stdout } = await run('/bin/sh', ['-euc', filled.replaceAll('curl -sS', TELL_STATUS)], {
+    const [, name] = ASSIGNMENT.exec(filled) ?? [];
+    const print = name === undefined ? [] : [`printf %s "$${name}"`];
+    const script = [TAKE, filled.replaceAll('curl -sS', TELL_STATUS), ...print].join('\n');
+    const { stdout, stderr } = await run('/bin/sh', ['-euc', script], {
       env: { PATH: process.env.PATH, ...this.variables },
     });
-    const at = stdout.lastIndexOf(STATUS);
-    expect(stdout.slice(at + STATUS.length), `${filled}\n${stdout}`).to.match(/^2\d\d$/);
-    const text = stdout.slice(0, at);
+    const shown = (name === undefined ? stdout : stderr).trimEnd();
+    const at = shown.lastIndexOf(STATUS);
+    expect(shown.slice(at + STATUS.length), `${filled}\n${shown}`).to.match(/^2\d\d$/);
+    if (name !== undefined) {
+      expect(stdout, filled).not.to.equal('');
+      this.variables[name] = stdout;
+    }
+    const text = shown.slice(0, at);
     return text === '' ? {} : (JSON.parse(text) as JsonObject);
   }
 }

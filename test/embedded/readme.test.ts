@@ -9,7 +9,15 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { JsonObject } from '../support/http-call.ts';
 import { type Program, startProgram } from '../support/start-program.ts';
-import { blocksBelow, commandsOf, expectShown, README, Reader, ROOT } from './readme-walk.ts';
+import {
+  blocksBelow,
+  commandsOf,
+  expectShown,
+  isCall,
+  README,
+  Reader,
+  ROOT,
+} from './readme-walk.ts';
 
 const run = promisify(execFile);
 const READY = /^Sallyport is ready at (http:\/\/localhost:[0-9]+)$/m;
@@ -72,31 +80,11 @@ describe('README.md', function () {
       if (block.language !== 'sh') continue;
       for (const command of commandsOf(block)) {
         if (command.startsWith('node ')) await startStub(command);
-        if (command.startsWith('curl ')) answers.push(await callAndNote(command));
+        if (isCall(command)) answers.push(await reader.call(command));
       }
     }
     expect(answers.length, heading).to.be.above(2);
     return answers;
-  }
-
-  /** The answer; whoever reads on needs the ids and keys in it. */
-  async function callAndNote(command: string): Promise<JsonObject> {
-    const answer = await reader.call(command);
-    const { notes, variables } = reader;
-    const [id, key] = [String(answer.id), String(answer.key)];
-    const path = /http:\/\/localhost:3000(\/[\w-]+)(?=\s)/.exec(command)?.[1];
-    if (path === '/transactions') notes['transaction id'] = id;
-    if (path === '/tokens') Object.assign(notes, { id, 'token id': id });
-    if (path === '/reactor-formulas') notes['formula id'] = id;
-    if (path === '/reactors') notes['reactor id'] = id;
-    if (path === '/proxies') Object.assign(notes, { 'key of the proxy': key, 'its key': key });
-    if (path === '/applications' && answer.name === 'Inbound') notes['id of Inbound'] = id;
-    else if (path === '/applications') {
-      notes['application id'] = id;
-      variables.KEY = key;
-    }
-    if (path === '/proxy') notes['card_number token id'] = await printedIn(ORDER);
-    return answer;
   }
 
   /** As the README has it, in a folder where the package is installed. */
@@ -122,18 +110,20 @@ describe('README.md', function () {
   }
 
   const readCard = (): Promise<JsonObject> =>
-    reader.call('curl -sS http://localhost:3000/tokens/<id> -H "BT-API-KEY: $KEY"');
+    reader.call('curl -sS http://localhost:3000/tokens/$CARD -H "BT-API-KEY: $KEY"');
 
   it('stores a card, shows it in clear, and masked from then on', async () => {
     const answers = await walk('A walk-through');
     const numbers = answers.map(({ data }) => (data as JsonObject | undefined)?.number);
-    expect(numbers).to.deep.equal([undefined, 'XXXXXXXXXXXX4242', '4242424242424242', undefined]);
+    expect(numbers).to.deep.equal([
+      ...[undefined, 'XXXXXXXXXXXX4242', '4242424242424242', undefined, undefined],
+    ]);
     expect((await readCard()).data).to.include({ number: 'XXXXXXXXXXXX4242' });
     const query = quoted(/`GET\s+(\/tokens\?[^`]+)`/);
     const found = await reader.call(
       `curl -sS 'http://localhost:3000${query}' -H "BT-API-KEY: $KEY"`,
     );
-    expect(JSON.stringify(found)).to.contain(reader.notes.id);
+    expect(JSON.stringify(found)).to.contain(reader.variables.CARD);
   });
 
   it('charges a card that nobody sees', async () => {
@@ -155,7 +145,8 @@ describe('README.md', function () {
     expect(refused.status).to.equal(400);
     const { proxy_error } = (await refused.json()) as { proxy_error: JsonObject };
     expect(proxy_error.errors).to.deep.equal({ error: ['number: no card number'] });
-    expect(quoted(/`(item=7&card=<card_number token id>)`/)).not.to.equal('');
+    expect(quoted(/`(item=7&card=<token id>)`/)).not.to.equal('');
+    expect(await printedIn(ORDER)).to.equal(reader.variables.NUMBER);
     await printedIn(/^ ({"number": "4242424242424242", "amount": 1250})\n/m);
   });
 

@@ -101,8 +101,10 @@ describe('npm start', function () {
   });
 
   it('answers for all processes on one port, and ends with 0 on SIGTERM', async () => {
-    const started = start();
+    const started = start({ METRICS_HOST: '127.0.0.1' });
     const { metricsUrl } = await ready(started);
+    const elsewhere = metricsUrl.replace('localhost', '127.0.0.2');
+    expect(await fetch(`${elsewhere}/healthz`).catch(() => 'refused')).to.equal('refused');
     const readiness = await call(metricsUrl, 'GET /readyz');
     const { sandbox, ...rest } = readiness.body;
     expect([readiness.status, rest]).to.deep.equal([200, { ready: true, problems: [] }]);
@@ -205,6 +207,14 @@ describe('npm start', function () {
     expect(stderr).to.contain(`port ${port} is in use by another program: set PORT`);
     expect(stderr).to.contain(`port ${metricsPort} is in use by another program: set METRICS_PORT`);
     expect(await fs.readdir(dataDir)).to.deep.equal([]);
+  });
+
+  it('says that METRICS_HOST is none of its addresses', async () => {
+    const settings = { METRICS_HOST: '192.0.2.1', METRICS_PORT: '9090' };
+    const { code, stderr } = await start(settings).finished;
+    expect([code, stderr]).to.deep.equal([
+      ...[1, 'Sallyport did not start: METRICS_HOST is no address of this machine\n'],
+    ]);
   });
 
   it('checks the TLS files before it makes anything', async () => {

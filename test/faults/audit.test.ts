@@ -111,19 +111,23 @@ describe('the audit trail of processes that end', function () {
     await settled(pool);
     await writeCheckpoint({ pool, installation, months: 12 });
     const settings = { DATABASE_URL: connectionString, SALLYPORT_KEK: kek };
-    const verify = (...args: string[]) =>
-      startProgram('cli/main.ts', ['audit', 'verify', ...args], settings).finished;
+    const audit = (...args: string[]) =>
+      startProgram('cli/main.ts', ['audit', ...args], settings).finished;
+    const verify = (...args: string[]) => audit('verify', ...args);
     const good = await verify('--json');
     const verdict = JSON.parse(good.stdout);
     expect(good.code, good.stdout).to.equal(0);
     expect(verdict).to.include({ intact: true });
     expect(verdict.rows).to.be.at.least(4);
     const { number, digest } = verdict.head;
-    expect((await verify('--head', `${number}:${digest}`)).code).to.equal(0);
+    const kept = await audit('head');
+    expect([kept.code, kept.stdout]).to.deep.equal([0, `${number}:${digest}\n`]);
+    expect(JSON.parse((await audit('head', '--json')).stdout)).to.include({ number, digest });
+    expect((await verify('--head', kept.stdout.trim())).code).to.equal(0);
     const later = await verify('--head', `${number + 1}:${digest}`);
     expect([later.code, later.stdout.split('\n')[0]]).to.deep.equal([
       1,
-      `checkpoint ${number + 1} is in the log, but not in the database: the end of the trail was cut off`,
+      `checkpoint ${number + 1} was given, but is not in the database: the end of the trail was cut off`,
     ]);
     expect((await verify('--head', 'nonsense')).code).to.equal(2);
     await pool.query(`DELETE FROM audit_log WHERE entity_id = $1`, [id]);
@@ -136,5 +140,13 @@ describe('the audit trail of processes that end', function () {
       ),
     );
     expect(bad.stdout).to.not.include(id);
+    const forge = 'UPDATE audit_checkpoints SET signature = sha256(digest) WHERE number = $1';
+    await pool.query(forge, [number]);
+    const forged = await audit('head');
+    expect([forged.code, forged.stdout]).to.deep.equal([1, '']);
+    expect(forged.stderr).to.include('has a signature that is not of this installation');
+    await pool.query('TRUNCATE audit_checkpoints, audit_checkpoint_parts');
+    const none = await audit('head');
+    expect([none.code, none.stdout]).to.deep.equal([1, '']);
   });
 });

@@ -145,6 +145,27 @@ describe('requests that cross each other', function () {
       expect(statuses(await Promise.all(refused))).to.deep.equal([503, 503]);
     });
 
+    describe('for as long as a statement may take', () => {
+      /** As of many waits in turn, each shorter than a lock may be waited for. */
+      const NO_LIMIT = `
+        CREATE FUNCTION wait_longer() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN PERFORM set_config('lock_timeout', '0', true); RETURN NEW; END $$;
+        CREATE TRIGGER wait_longer BEFORE INSERT ON tokens FOR EACH ROW
+          WHEN (NEW.id = '${HELD.id}') EXECUTE FUNCTION wait_longer()`;
+      const admin = (text: string) => vault.control.pool.query(text);
+      before(() => admin(NO_LIMIT));
+      after(() => admin('DROP TRIGGER wait_longer ON tokens; DROP FUNCTION wait_longer()'));
+
+      it('those of its tenant that wait behind it are tried', async () => {
+        const refused = await waitingCreates();
+        const served = await Promise.all(
+          named(idsOf('behind', 20)).map((token) => vault.tokens.create(token)),
+        );
+        expect(statuses(served)).to.deep.equal(served.map(() => 201));
+        expect(statuses(await Promise.all(refused))).to.deep.equal([503, 503]);
+      });
+    });
+
     it('of its own tenant only who wants that id is refused', async () => {
       const refused = await waitingCreates();
       const [again, ...served] = [HELD, ...named(idsOf('beside', 20))].map((token) =>

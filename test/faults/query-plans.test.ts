@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { createChangeRecord } from '../../data-plane/config-cache/change-record.ts';
 import { loadApplicationByKeyHash } from '../../shared/config-entries/application-entry.ts';
 import { readConfigVersions } from '../../shared/config-entries/config-version.ts';
+import { WRITE_DOWN } from '../../shared/idempotency/named-token.ts';
 import { READ_RECORDS } from '../../shared/idempotency/record-store.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
 import { READ_ONE_TOKEN, READ_TOKENS } from '../../shared/tokens/batch-reader.ts';
@@ -46,11 +47,13 @@ const seed = (tokens: number, tenants: number): string => `
     SELECT id, gen_random_uuid(), 'x', 'private', '{}', '[]' FROM tenants, generate_series(1, 5);
   INSERT INTO key_directory (hash, tenant_id, kind, id)
     SELECT decode(md5(id::text), 'hex'), tenant_id, 'application', id FROM applications;
+  INSERT INTO idempotency_records (tenant_id, scope, token_id, shows_mask)
+    SELECT tenant_id, gen_random_uuid(), id, true FROM tokens WHERE expires_at IS NULL;
 `;
 
 const SEEDED = [
   ...['tenants', 'tokens', 'token_terms', 'token_cvcs', 'token_counts', 'config_changes'],
-  ...['applications', 'key_directory'],
+  ...['applications', 'key_directory', 'idempotency_records'],
 ];
 
 const visible = (over: Partial<TokenFilter>): TokenFilter => ({
@@ -194,12 +197,16 @@ describe('the generic plans of the request path', () => {
         }
       });
       it('probe the primary key for records of keys', async () => {
-        for (const { text } of [READ_RECORDS, INSERT_KEYED_TOKENS]) {
+        const lock = await plans.statementsOf((db) => store.lockToken(db, BIG_TENANT, 'token-2'));
+        const texts = [READ_RECORDS.text, INSERT_KEYED_TOKENS.text, lock.at(-1) ?? ''];
+        for (const text of [...texts, WRITE_DOWN.text]) {
           const used = (await plans.genericPlan(text)).map((node) => node['Index Name']);
           expect(used).to.include('idempotency_records_pkey');
           expect(used).not.to.include('idempotency_records_by_age');
+          await expectNoWalk(text);
         }
-        await expectNoWalk(READ_RECORDS.text);
+        const read = await plans.genericPlan(READ_RECORDS.text);
+        expect(read.map((node) => node['Index Name'])).to.include('tokens_pkey');
       });
 
       for (const [query, index] of Object.entries(SEARCHES)) {

@@ -10,6 +10,7 @@ import { applyStaged } from '../../shared/transactions/commit-transaction.ts';
 import { TRANSACTION_TOKENS_MAX } from '../../shared/transactions/transaction-store.ts';
 import { startVault, type Vault } from '../api/tokens/vault.ts';
 import { begin, type TransactionClient } from '../api/transactions/transaction-client.ts';
+import { answerSealing } from '../support/answer-sealing.ts';
 import { inParallel } from '../support/in-parallel.ts';
 
 const PER_REQUEST = 100;
@@ -57,7 +58,8 @@ describe('a transaction at its bound', function () {
     };
     await client.query('BEGIN');
     const key = { tenant_id: vault.control.tenant.id, id };
-    await applyStaged({ query: query as Queryable['query'] }, key, () => undefined);
+    const db = { query: query as Queryable['query'] };
+    await applyStaged(db, key, () => undefined, await answerSealing(vault.control));
     await client.query('ROLLBACK');
     return most;
   }

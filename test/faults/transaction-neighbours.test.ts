@@ -10,6 +10,7 @@ import { endTransaction } from '../../shared/transactions/transaction-store.ts';
 import { expectProblem, type TokenClient, tokenClient } from '../api/tokens/token-client.ts';
 import { REVEAL_ALL, startVault, type Vault } from '../api/tokens/vault.ts';
 import { begin, type TransactionClient } from '../api/transactions/transaction-client.ts';
+import { answerSealing } from '../support/answer-sealing.ts';
 
 const times = <T>(count: number, make: (n: number) => T): T[] =>
   Array.from({ length: count }, (_, n) => make(n));
@@ -65,7 +66,7 @@ describe('neighbours of a commit that is under way', () => {
     ]);
     const key = { tenant_id, id: transactionId, application_id: rows[0].created_by };
     expect(await endTransaction(client, key, 'committed')).to.include({ problem: null });
-    await applyStaged(client, key, () => undefined);
+    await applyStaged(client, key, () => undefined, await answerSealing(vault.control));
   }
 
   for (const [how, stage] of STAGED) {

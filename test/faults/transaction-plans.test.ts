@@ -2,9 +2,11 @@
  * The plans of statements of transactions, made while next to nothing is staged and kept for good: live
  * tokens are found by their keys, never by walking what a tenant has.
  */
-import { randomUUID } from 'node:crypto';
+import { createSecretKey, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { type AnswerSealing, WRITE_DOWN } from '../../shared/idempotency/named-token.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
+import { READ_NAMED } from '../../shared/transactions/commit-answers.ts';
 import { applyStaged } from '../../shared/transactions/commit-transaction.ts';
 import { findVisibleDuplicates } from '../../shared/transactions/find-duplicates.ts';
 import { openTransactions } from '../../shared/transactions/open-transactions.ts';
@@ -21,6 +23,7 @@ const LARGE: Record<string, RegExp> = {
   tokens: /^tokens_(?:pkey|fingerprint)$/,
   token_terms: /^token_terms_pkey$/,
   token_cvcs: /^token_cvcs_pkey$/,
+  idempotency_records: /^idempotency_records_pkey$/,
 };
 
 const seed = (tokens: number): string => `
@@ -33,11 +36,21 @@ const seed = (tokens: number): string => `
     SELECT tenant_id, id, decode(md5(id), 'hex') FROM tokens;
   INSERT INTO token_cvcs (tenant_id, token_id, sealed, due_at)
     SELECT tenant_id, id, '', now() + interval '1 hour' FROM tokens;
+  INSERT INTO idempotency_records (tenant_id, scope, token_id, shows_mask)
+    SELECT tenant_id, gen_random_uuid(), id, true FROM tokens;
   INSERT INTO staged_tokens (tenant_id, transaction_id, id, operation, previous_container, type,
       container, sealed, terms, created_by, created_at)
     SELECT tenant_id, '${TRANSACTION.id}', id, (ARRAY['update', 'delete', 'replace'])[1 + n::int % 3],
       container, type, container, '', ARRAY['\\x00'::bytea], created_by, created_at
     FROM (SELECT *, row_number() OVER () AS n FROM tokens LIMIT 6) t;`;
+
+/** Records name tokens, but none that is staged. */
+const NOTHING = (): Promise<never> => Promise.reject(new Error('nothing is to be written down'));
+const KEY = createSecretKey(Buffer.alloc(32));
+const SEALING: AnswerSealing = {
+  keys: { current: { version: 1, key: KEY }, versions: new Map(), fingerprint: KEY, search: KEY },
+  opener: { open: NOTHING },
+};
 
 /** What of the product sends statements, as it sends them. */
 const CALLS: Record<string, (db: Queryable) => Promise<unknown>> = {
@@ -50,7 +63,7 @@ const CALLS: Record<string, (db: Queryable) => Promise<unknown>> = {
   'hold a token': (db) => holdToken(db, TRANSACTION, 'token-40', null),
   'stage a deletion': (db) => stageDeletion(db, TRANSACTION, 'token-40'),
   'find duplicates': (db) => findVisibleDuplicates(db, TRANSACTION, new Set(['x', 'y'])),
-  'commit what is staged': (db) => applyStaged(db, TRANSACTION, () => undefined),
+  'commit what is staged': (db) => applyStaged(db, TRANSACTION, () => undefined, SEALING),
   'clear what is staged': (db) => store.clearStaged(db, TRANSACTION),
 };
 
@@ -74,7 +87,7 @@ describe('the generic plans of transactions', () => {
       }
       if (index === undefined || isWrite) continue;
       expect(node['Index Name'], where).to.match(index);
-      expect(node['Index Cond'], where).to.match(/\b(?:id|token_id|fingerprint) =/);
+      expect(node['Index Cond'], where).to.match(/\b(?:id|token_id|fingerprint|scope) =/);
     }
   }
 
@@ -83,12 +96,19 @@ describe('the generic plans of transactions', () => {
       before(async function () {
         this.timeout(60_000);
         await plans.admin.query(
-          'TRUNCATE tokens, token_terms, token_cvcs, staged_tokens, token_locks',
+          `TRUNCATE ${Object.keys(LARGE).join(', ')}, staged_tokens, token_locks`,
         );
         await plans.admin.query(seed(tokens));
-        await plans.admin.query('ANALYZE tokens, token_terms, token_cvcs');
+        await plans.admin.query(`ANALYZE ${Object.keys(LARGE).join(', ')}`);
       });
       it('find tokens by their keys to stage creates', () => expectProbes(STAGE_CREATES.text));
+      for (const { name, text } of [READ_NAMED, WRITE_DOWN]) {
+        it(`find tokens and their records by their keys to ${name}`, async () => {
+          const used = (await plans.genericPlan(text)).map((node) => node['Index Name']);
+          expect(used).to.include('idempotency_records_pkey');
+          await expectProbes(text);
+        });
+      }
       for (const [name, run] of Object.entries(CALLS)) {
         it(`find tokens by their keys to ${name}`, async () => {
           const texts = await plans.statementsOf(run);

@@ -204,7 +204,7 @@ describe('a script that has called out', () => {
     // One thread and one script: the bystander has begun, and waits, when the other one calls out.
     const single = await startSandbox({ thread_count: 1 });
     const source = `module.exports = (req) => req.args.calls
-      ? req.bt.detokenize(1) : new Promise((r) => setTimeout(() => r("done"), 300));`;
+      ? req.bt.detokenize(1) : new Promise((r) => setTimeout(() => r("done"), 1_500));`;
     const [serving] = single.supervisor.status().pids;
     let called = (): void => undefined;
     const calling = new Promise<void>((resolve) => {

@@ -88,10 +88,33 @@ describe('a script that looks for a way out', () => {
 
   it('finds only the isolate in a stack overflow inside a host call', async () => {
     const body = `${REACHES}
-      let caught; const deeper = () => { try { new URL('https://a.example'); deeper(); } catch (error) { caught ??= error; } };
-      deeper(); return reach(caught);`;
+      let caught, depth = 0, most = 0, from = Infinity;
+      const deeper = () => {
+        depth += 1;
+        most = Math.max(most, depth);
+        // Each call takes longer, the deeper the stack is: only the last ones are of interest.
+        try { if (depth > from) new URL('https://a.example'); deeper(); } catch (error) { caught ??= error; }
+        depth -= 1;
+      };
+      deeper();
+      caught = undefined; from = most - 1_000;
+      deeper(); return caught instanceof RangeError ? reach(caught) : 'no overflow';`;
     expect(await value(body)).to.equal(NOTHING);
   });
+
+  for (const use of [
+    "new URL('https://a.example')",
+    "require('crypto').randomUUID()",
+    'new Headers()',
+  ]) {
+    it(`may first use ${use} where its stack ends, and again later`, async () => {
+      const body = `let tries = 0;
+        const deeper = () => { try { deeper(); } catch (error) { if (tries++ < 40) ${use}; throw error; } };
+        try { deeper(); } catch {}
+        ${use}; return 'used';`;
+      expect(await value(body)).to.equal('used');
+    });
+  }
 
   for (const name of REFUSED_MODULES) {
     it(`cannot require ${JSON.stringify(name)}`, async () => {

@@ -232,7 +232,7 @@ describe('http.request in a script', () => {
         await failed(B + '/moved', { redirect: 'error' }), nodeFetch === fetch, typeof FetchError,
         (await (await fetch(B + '/bytes')).clone().buffer()).length];`);
     const why =
-      'request failed, reason: The host leads to an address that is not an allowed destination';
+      'request failed, reason: The host leads to an address that is not public (private ones: SALLYPORT_EGRESS_ALLOW)';
     const redirect = 'request failed, reason: The destination answered with a redirect';
     expect(seen).to.deep.equal([
       ...['x', 'b', true, 4, 4, ['a=1', 'b=2']],

@@ -152,7 +152,7 @@ describe('fetch in a script', () => {
     expect(refused).to.deep.equal(['The destination answered with a redirect']);
     const inwards = await inside.errors("return fetch(B + '/inwards');");
     expect(inwards).to.deep.equal([
-      'The host leads to an address that is not an allowed destination',
+      'The host leads to an address that is not public (private ones: SALLYPORT_EGRESS_ALLOW)',
     ]);
   });
 

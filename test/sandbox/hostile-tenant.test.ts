@@ -142,11 +142,11 @@ describe('the hosts of a machine', () => {
     });
     await hosts.start();
     try {
-      const [spare, quarantine, slot] = [hosts.at('spare'), hosts.at('quarantine'), hosts.at(0)];
+      const [spare, quarantine, slot] = [hosts.at('spare'), hosts.quarantine(), hosts.at(0)];
       quarantine?.kill('ended');
       await quarantine?.exited;
       expect(hosts.at('spare') === spare).to.equal(true);
-      expect([quarantine, spare].includes(hosts.at('quarantine'))).to.equal(false);
+      expect([quarantine, spare].includes(hosts.quarantine())).to.equal(false);
       slot?.kill('ended');
       await slot?.exited;
       expect(hosts.at(0) === spare).to.equal(true);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { expect } from 'chai';
+import { HOST_FILE } from '../../shared/sandbox/code-files.ts';
 import { findIsolation, hostCommand } from '../../shared/sandbox/host-command.ts';
 import { besideNeighbour, type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { skipAnywhere, skipUnlessLinux } from '../support/skip.ts';
@@ -20,7 +21,7 @@ function insideHost(code: string): string {
   const command = [
     ...argv.slice(
       0,
-      argv.findIndex((part) => part.endsWith('host.ts')),
+      argv.findIndex((part) => part.endsWith(HOST_FILE)),
     ),
     '-e',
     code,
@@ -201,7 +202,7 @@ describe('a sandbox host', () => {
     const gateway = spawn(process.execPath, ['--input-type=module', '-e', program]);
     const [line] = (await once(gateway.stdout, 'data')) as [Buffer];
     const pids: number[] = JSON.parse(line.toString());
-    expect(pids).to.have.length(3);
+    expect(pids).to.have.length(2);
     gateway.kill('SIGKILL');
     await once(gateway, 'exit');
     for (const pid of pids) await gone(pid);

@@ -18,6 +18,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import {
   areIntact,
@@ -175,6 +176,63 @@ describe('the folder of bundled modules', () => {
       await sandbox.supervisor.close();
     }
   });
+
+  const LOSSES: [string, (path: string) => () => void][] = [
+    [
+      'is gone',
+      (path) => {
+        renameSync(path, `${path}.away`);
+        return () => renameSync(`${path}.away`, path);
+      },
+    ],
+    [
+      'others can write to',
+      (path) => {
+        chmodSync(path, 0o777);
+        return () => chmodSync(path, 0o755);
+      },
+    ],
+  ];
+  for (const [what, lose] of LOSSES) {
+    it(`starts no host from one that ${what}, blames nobody, and goes on when it is as it was`, async () => {
+      const failures: unknown[] = [];
+      const sandbox = await startSandbox({
+        modules_folder: dirname(copyOfBuilt()),
+        onHostFailed: (error) => failures.push(error),
+      });
+      const { supervisor } = sandbox;
+      const source = `module.exports = ({ args }) => {
+        if (args === 'abort') { const m = new Map(); for (let i = 0; ; i++) m.set(i, [i]); }
+        return 'well'; };`;
+      const script = { tenant_id: 'tenant', script_version: '1', source };
+      const run = async (args: string) =>
+        (await supervisor.run({ ...script, args: JSON.stringify(args) })).result;
+      try {
+        // From now on it runs in the quarantine host, which is started for it.
+        expect((await run('abort')).kind).to.be.oneOf(['crashed', 'memory']);
+        const restore = lose(await ensure());
+        while (supervisor.status().pids.length > 0) {
+          for (const pid of supervisor.status().pids) process.kill(pid, 'SIGKILL');
+          await delay(20);
+        }
+        const busy = { kind: 'busy', scope: 'machine' };
+        for (let time = 0; time < 5; time += 1) expect(await run('well')).to.deep.equal(busy);
+        const other = await sandbox.result(source, { tenant_id: 'other', args: '"well"' });
+        expect(other).to.deep.equal(busy);
+        expect(supervisor.status().pids).to.deep.equal([]);
+        // One that was just starting has been killed, too: the next is begun after a pause.
+        while (failures.length === 0) await delay(20);
+        expect(String(failures[0]))
+          .to.match(/code of sandbox hosts is gone/)
+          .and.not.contain('/');
+        restore();
+        while ((await run('well')).kind === 'busy') await delay(50);
+        expect(await run('well')).to.deep.equal({ kind: 'ok', value: '"well"' });
+      } finally {
+        await supervisor.close();
+      }
+    });
+  }
 
   describe('in the temporary folder of the system', () => {
     it('is made for this user alone, and found again', async () => {

@@ -21,7 +21,12 @@ function open(sandboxHosts: number) {
 function openTold(own: Pick<SandboxSettings, 'sandboxHosts'> & Partial<SandboxSettings>) {
   const pool = { totalCount: 0, idleCount: 0, waitingCount: 0 };
   const metrics = createReactionMetrics(createMetrics({ version: 'test' }, pool), () => 0);
-  const settings = { sandboxReuse: 'invocation', sandboxStrict: false, ...own } as const;
+  const settings = {
+    sandboxThreads: 2,
+    sandboxReuse: 'invocation',
+    sandboxStrict: false,
+    ...own,
+  } as const;
   const warnings: unknown[] = [];
   const warn = (...line: unknown[]): unknown => warnings.push(line.at(-1));
   const log = { ...createLogger('test', 'silent'), warn };

@@ -14,7 +14,6 @@ import type {
 import { Invocation } from './invocation.ts';
 import { ScriptIsolate } from './isolate.ts';
 import type { SharedBundles } from './module-bundles.ts';
-import { preludeSource } from './prelude.ts';
 
 /** Isolates kept warm by a thread, 2-4 MiB each when idle. */
 const ISOLATES_MAX = 24;
@@ -48,7 +47,6 @@ export interface ThreadTask {
 
 class IsolateThread {
   readonly #task: ThreadTask;
-  readonly #prelude = preludeSource();
   /** Runs that use an isolate; one that is in use is disposed only when the last of them has ended. */
   readonly #users = new Map<ScriptIsolate, number>();
   /** In a new object at each measuring: the cache does not count a value anew that it knows. */
@@ -102,7 +100,7 @@ class IsolateThread {
     const source = body.slice(0, run.source_length);
     // Compiling runs nothing of the script but can be made long, and no time limit of V8 ends it.
     this.#showHolder(run.id);
-    const isolate = new ScriptIsolate(this.#prelude, this.#task.bundles, source);
+    const isolate = new ScriptIsolate(this.#task.bundles, source);
     this.#showHolder(0);
     this.#isolates.set(run.script_key, { isolate }, { size: 1 });
     return isolate;

@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
+import { THREAD_FILE } from '../code-files.ts';
 import { type AnswerMessage, monotonicNow } from '../protocol.ts';
 import type { ThreadAnswer, ThreadReport, ThreadRun, ThreadTask } from './isolate-thread.ts';
 import type { SharedBundles } from './module-bundles.ts';
@@ -67,7 +68,7 @@ export class IsolateThreads {
     this.#onReport = onReport;
     this.#onReady = onReady;
     const pool = new Piscina({
-      filename: join(import.meta.dirname, 'isolate-thread.ts'),
+      filename: join(import.meta.dirname, THREAD_FILE),
       minThreads: count,
       maxThreads: count,
       // Each thread gets one task for its life and is fed through a port: a task per run costs more.

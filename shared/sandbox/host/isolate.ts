@@ -49,9 +49,9 @@ export class ScriptIsolate {
   #spare: PreparedContext | undefined;
 
   /** Throws only when the machine has no memory for another isolate. */
-  constructor(prelude: string, bundles: SharedBundles, source: string) {
+  constructor(bundles: SharedBundles, source: string) {
     this.#isolate = new ivm.Isolate({ memoryLimit: ISOLATE_MEMORY_MB_MAX });
-    this.#prelude = this.#isolate.compileScriptSync(prelude, { filename: 'sandbox.js' });
+    this.#prelude = this.#isolate.compileScriptSync(bundles.prelude, { filename: 'sandbox.js' });
     this.#script = this.#compile(source);
     this.#modules = new ModuleScripts(this.#isolate, bundles);
   }

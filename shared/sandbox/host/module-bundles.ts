@@ -1,12 +1,15 @@
 /**
- * The bundled npm modules in the memory of a host: read once before it gives up its rights, one
- * copy of their bytes for all threads. Only text that scripts may run anyway.
+ * What scripts are run with, in the memory of a host: the prelude, and the bundled npm modules, one copy
+ * of their bytes for all threads. Read once before the host gives up its rights; only text that scripts
+ * may run anyway.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PRELUDE_FILE } from '../code-files.ts';
 
 /** Crosses to the threads; the bytes are shared, not copied. */
 export interface SharedBundles {
+  readonly prelude: string;
   readonly bytes: SharedArrayBuffer;
   /** What scripts write in `require` → the file's name and its place among the bytes. */
   readonly places: ReadonlyMap<string, BundlePlace>;
@@ -35,7 +38,8 @@ export function readModuleBundles(folder: string): SharedBundles {
     places.set(name, { file, start, end: start + content.length });
     start += content.length;
   }
-  return { bytes, places };
+  const prelude = readFileSync(join(folder, PRELUDE_FILE), 'utf8');
+  return { prelude, bytes, places };
 }
 
 export function bundleText({ bytes }: SharedBundles, { start, end }: BundlePlace): string {

@@ -6,8 +6,9 @@
  */
 import { builtinModules, createRequire } from 'node:module';
 import { join } from 'node:path';
-import { build, type Plugin, stop } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { OFFERED_MODULES, type OfferedModule } from './module-list.ts';
+import { withBundler } from './with-bundler.ts';
 
 export interface Bundle {
   readonly name: string;
@@ -36,18 +37,9 @@ const STAND_INS: Readonly<Record<string, string>> = {
 };
 const requireHere = createRequire(import.meta.url);
 
-/** Calls under way: esbuild's process serves them all, and would stay for as long as this one. */
-let callers = 0;
-
 /** All of them, in the order of the list. Throws when one cannot be bundled. */
-export async function bundleModules(): Promise<Bundle[]> {
-  callers += 1;
-  try {
-    return await Promise.all(OFFERED_MODULES.map(bundleModule));
-  } finally {
-    callers -= 1;
-    if (callers === 0) await stop();
-  }
+export function bundleModules(): Promise<Bundle[]> {
+  return withBundler(() => Promise.all(OFFERED_MODULES.map(bundleModule)));
 }
 
 async function bundleModule({ name, from, member }: OfferedModule): Promise<Bundle> {

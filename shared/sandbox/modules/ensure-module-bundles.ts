@@ -1,31 +1,38 @@
 /**
- * The folder of bundled modules: made once per lock file, bundling code and Node, found again
- * after. Every start checks each file against the index; what does not fit is built anew. Nobody
- * else on the machine may be able to write there, or scripts would run what they planted.
+ * The folder of bundled modules and of the hosts' own code: made once per lock file, code and Node, found
+ * again after. Every start checks each file against the index; what does not fit is built anew. Nobody
+ * else on the machine may be able to write there, or hosts and scripts would run what they planted.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import type { CodeFile } from './bundle-host.ts';
 import type { Bundle } from './bundle-modules.ts';
 import { ensurePrivateFolder, isOurs } from './private-folder.ts';
 
-/** `modules` of index.json: what scripts write in `require` → file beside it. */
+/** `modules`: what scripts write in `require` → file beside it. `sha256`: of every file there is. */
 interface Index {
   readonly modules: Readonly<Record<string, string>>;
   readonly sha256: Readonly<Record<string, string>>;
 }
 
 const ROOT = join(import.meta.dirname, '../../..');
+const SANDBOX = join(import.meta.dirname, '..');
 const INDEX = 'index.json';
 
 /**
- * Path of the folder with the bundles and their `index.json`, made when it is not there. `folder`:
+ * Path of the folder with all files and their `index.json`, made when it is not there. `folder`:
  * where to keep it, for instance below DATA_DIR; otherwise beside the installed packages, or, where
  * that cannot be written, in a folder of this user in the system's temporary one. Two processes may
  * do this at once.
  */
 export async function ensureModuleBundles(folder?: string): Promise<string> {
+  // Node runs code by its real path, and hosts may read below one path only.
+  return realpath(await ensureFolder(folder));
+}
+
+async function ensureFolder(folder?: string): Promise<string> {
   const name = `modules-${await cacheKey()}`;
   if (folder !== undefined) return ensureIn(resolve(folder), name);
   const beside = join(ROOT, 'node_modules/.cache/sallyport');
@@ -51,7 +58,9 @@ async function ensureIn(folder: string, name: string): Promise<string> {
     await mkdir(building, { mode: 0o755 });
     // Loaded here: a start that finds the folder intact needs no bundler.
     const { bundleModules } = await import('./bundle-modules.ts');
-    await writeBundles(building, await bundleModules());
+    const { bundleHost } = await import('./bundle-host.ts');
+    const [bundles, code] = await Promise.all([bundleModules(), bundleHost()]);
+    await writeFiles(building, bundles, code);
     await moveInto(building, path);
   } finally {
     await rm(building, { recursive: true, force: true });
@@ -59,11 +68,18 @@ async function ensureIn(folder: string, name: string): Promise<string> {
   return path;
 }
 
-async function writeBundles(folder: string, bundles: readonly Bundle[]): Promise<void> {
+async function writeFiles(
+  folder: string,
+  bundles: readonly Bundle[],
+  code: readonly CodeFile[],
+): Promise<void> {
   const index = { modules: {} as Record<string, string>, sha256: {} as Record<string, string> };
-  for (const { name, text } of bundles) {
+  const modules = bundles.map(({ name, text }) => {
     const file = `${name.replaceAll(/[^A-Za-z0-9-]/g, '_')}.js`;
     index.modules[name] = file;
+    return { file, text };
+  });
+  for (const { file, text } of [...modules, ...code]) {
     index.sha256[file] = sha256(text);
     await writePlain(join(folder, file), text);
   }
@@ -87,7 +103,10 @@ async function moveInto(building: string, path: string): Promise<void> {
     if (await areIntact(path)) return;
     if (!hasCode(error, ['ENOTEMPTY', 'EEXIST', 'ENOTDIR'])) throw error;
     const ruins = `${building}.ruins`;
-    await rename(path, ruins);
+    // Another may just have moved them.
+    await rename(path, ruins).catch((gone: unknown) => {
+      if (!hasCode(gone, ['ENOENT'])) throw gone;
+    });
     await rename(building, path);
     await rm(ruins, { recursive: true, force: true });
   }
@@ -101,7 +120,7 @@ export async function areIntact(path: string): Promise<boolean> {
   try {
     if (!(await isOurs(dirname(path), 'directory'))) return false;
     const index: Index = JSON.parse(await readFile(join(path, INDEX), 'utf8'));
-    const files = Object.values(index.modules);
+    const files = Object.keys(index.sha256);
     const expected = [...files, INDEX].sort();
     if (String((await readdir(path)).sort()) !== String(expected)) return false;
     if (files.length === 0 || !(await isOurs(path, 'directory'))) return false;
@@ -117,16 +136,25 @@ export async function areIntact(path: string): Promise<boolean> {
   }
 }
 
-/** Changes with anything that can change a bundle: the packages, this code, and Node. */
+/** What the bundles are made of, besides packages: what bundles, and what hosts run. */
+const SOURCES = ['modules', 'host', 'code-files.ts', 'frames.ts', 'protocol.ts'];
+
+/** Changes with anything that can change a file: packages and where they are, our code, and Node. */
 async function cacheKey(): Promise<string> {
   const hash = createHash('sha256').update(`${process.version} ${process.platform}`);
-  const own = await readdir(import.meta.dirname, { recursive: true, withFileTypes: true });
-  const files = own.filter((entry) => entry.isFile());
-  const paths = files.map(({ parentPath, name }) => join(parentPath, name)).sort();
-  for (const path of [join(ROOT, 'package-lock.json'), ...paths]) {
+  hash.update(` ${ROOT}`);
+  const paths = await Promise.all(SOURCES.map((name) => filesAt(join(SANDBOX, name))));
+  for (const path of [join(ROOT, 'package-lock.json'), ...paths.flat()]) {
     hash.update('\0').update(await readFile(path));
   }
   return hash.digest('hex').slice(0, 32);
+}
+
+async function filesAt(path: string): Promise<string[]> {
+  if (path.endsWith('.ts')) return [path];
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  return files.map(({ parentPath, name }) => join(parentPath, name)).sort();
 }
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -62,7 +62,11 @@ describe('applications', () => {
       const types = new Set(found.body.data.map(({ type }) => type));
       expect([...types].sort()).to.deep.equal(['management', 'public']);
       expect(found.body.data.map((one) => one.id)).to.contain(id);
-      expect((await manage<Page>('GET /applications?type=other')).body.data).to.deep.equal([]);
+      const unknown = await manage<JsonObject>('GET /applications?type=public&type=privat');
+      expect(unknown.status).to.equal(400);
+      expect(unknown.body.errors).to.deep.equal({
+        type: ['Must be one of public, private, management'],
+      });
     });
 
     for (const query of [

@@ -209,12 +209,29 @@ describe('/logs', () => {
         ['?start=nothing', 'start'],
         [`?start=${'A'.repeat(501)}`, 'start'],
         [`?start=${Buffer.from("1.'; DROP TABLE audit_log").toString('base64url')}`, 'start'],
-        ['?entity_type=a&entity_type=b', 'entity_type'],
+        ['?entity_type=proxy&entity_type=token', 'entity_type'],
+        ['?entity_type=tokens', 'entity_type'],
+        ['?entity_type=Token', 'entity_type'],
+        ['?entity_type=constructor', 'entity_type'],
         ['?page=501&size=20', 'page'],
         ['?size=101', 'size'],
       ];
       for (const [query, member] of wrong) {
         expectProblem(await list(query, tenant), 400, member);
+      }
+    });
+
+    it('names the kinds there are where one is not known', async () => {
+      const { body } = await call(control.baseUrl, 'GET /logs?entity_type=tokens', {
+        key: tenant.managementKey,
+      });
+      const { body: kinds } = await call<{ value: string }[]>(
+        ...[control.baseUrl, 'GET /logs/entity-types', { key: tenant.managementKey }],
+      );
+      const names = kinds.map(({ value }) => value);
+      expect(body.errors).to.deep.equal({ entity_type: [`Must be one of ${names.join(', ')}`] });
+      for (const name of [...names, '']) {
+        expect((await list(`?size=0&entity_type=${name}`, tenant)).status, name).to.equal(200);
       }
     });
 

@@ -147,7 +147,7 @@ describe('the process of the control plane', () => {
   });
 
   it('serves alone: its own metrics, readiness, and no readiness while it drains', async () => {
-    const process = launch({ METRICS_PORT: '0' }, 'ignore');
+    const process = launch({ METRICS_PORT: '0', METRICS_HOST: '127.0.0.1' }, 'ignore');
     await until(() => output.includes('"msg":"ready"'));
     const [metrics, api] = output
       .split('\n')
@@ -155,6 +155,8 @@ describe('the process of the control plane', () => {
       .map((line) => `http://localhost:${(JSON.parse(line) as { port: number }).port}`);
     if (metrics === undefined || api === undefined) throw new Error('a port was not logged');
     expect((await call(metrics, 'GET /readyz')).body).to.deep.equal({ ready: true, problems: [] });
+    const elsewhere = metrics.replace('localhost', '127.0.0.2');
+    expect(await fetch(`${elsewhere}/readyz`).catch(() => 'refused')).to.equal('refused');
     expect(await (await fetch(`${metrics}/metrics`)).text()).to.contain('sallyport_build_info');
 
     const { request, answer } = await halfRequest(api);

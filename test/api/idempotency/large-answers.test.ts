@@ -1,7 +1,7 @@
 /** Kept answers of megabytes: they are read one by one, and small ones do not wait for them. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import type { QueryConfig } from 'pg';
+import type { QueryArrayConfig } from 'pg';
 import { createRecordReader, type ScopeKey } from '../../../shared/idempotency/record-store.ts';
 import type { Pool, Queryable } from '../../../shared/postgres/pool.ts';
 import { createTestPool, type TestPool } from '../../support/postgres.ts';
@@ -19,18 +19,19 @@ describe('large kept answers', () => {
   after(() => database?.drop());
 
   async function keep(sealed: Buffer): Promise<ScopeKey> {
-    const scope = randomBytes(32);
+    const scope = randomUUID();
     const text = 'INSERT INTO idempotency_records (tenant_id, scope, sealed) VALUES ($1, $2, $3)';
     await pool.query(text, [tenant_id, scope, sealed]);
     return { tenant_id, scope };
   }
 
-  /** The pool, and the bytes of answers that each of its statements has brought. */
+  /** The pool, and the bytes that each of its statements has brought. */
   function measured(): { db: Queryable; bytes: number[] } {
     const bytes: number[] = [];
-    const query = async (statement: QueryConfig) => {
-      const result = await pool.query<{ sealed: Buffer | null }>(statement);
-      bytes.push(result.rows.reduce((sum, { sealed }) => sum + (sealed?.length ?? 0), 0));
+    const query = async (statement: QueryArrayConfig) => {
+      const result = await pool.query<unknown[]>(statement);
+      const buffers = result.rows.flat().filter((value) => Buffer.isBuffer(value));
+      bytes.push(buffers.reduce((sum, { length }) => sum + length, 0));
       return result;
     };
     return { db: { query: query as Queryable['query'] }, bytes };
@@ -51,9 +52,9 @@ describe('large kept answers', () => {
 
   it('are in progress only while they are not there', async () => {
     const reader = createRecordReader(pool);
-    const nothing = await reader.submit({ tenant_id, scope: randomBytes(32) });
+    const nothing = await reader.submit({ tenant_id, scope: randomUUID() });
     expect(nothing.record).to.equal(undefined);
-    const scope = randomBytes(32);
+    const scope = randomUUID();
     await pool.query(
       `INSERT INTO idempotency_records (tenant_id, scope, leased_until)
        VALUES ($1, $2, clock_now() + interval '20 seconds')`,

@@ -161,6 +161,13 @@ describe('accepting asynchronous calls', () => {
     await control.pool.query('DELETE FROM jobs WHERE id = $1', [good.id]);
   });
 
+  it('says of a result that is not there that it may come, and how long it is kept', async () => {
+    const accepted = await asyncly(echo, {});
+    const early = await result(echo, accepted.body.asyncReactorRequestId);
+    expectProblem(early, 404);
+    expect(early.body.detail).to.match(/^No result yet.* 24 hours/);
+  });
+
   it('does not let scripts start runs that outlive them', async () => {
     const { id } = await reactors.application({ permissions: ['token:use'] });
     const body = `

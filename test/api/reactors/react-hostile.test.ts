@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
+import { HOST_FILE } from '../../../shared/sandbox/code-files.ts';
 import { type Call, call } from '../../support/http-call.ts';
 import { skipUnlessLinux } from '../../support/skip.ts';
 import type { Grants } from '../tokens/vault.ts';
@@ -224,7 +225,7 @@ function servingHost(): number {
     .trim()
     .split(' ');
   const isHost = (pid: string): boolean =>
-    readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('sandbox/host/host.ts');
+    readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(HOST_FILE);
   const first = children.find((pid) => pid !== '' && isHost(pid));
   if (first === undefined) throw new Error('there is no sandbox host');
   return Number(first);

@@ -21,10 +21,10 @@ describe('a data plane with a sandbox', () => {
   it('says what its hosts are', async () => {
     const { ready, problems, sandbox } = await reactors.plane.readiness();
     expect({ ready, problems }).to.deep.equal({ ready: true, problems: [] });
-    // One for tenants, one spare, one for quarantine.
-    expect(sandbox?.hosts).to.equal(3);
+    // One for tenants, one spare.
+    expect(sandbox?.hosts).to.equal(2);
     expect(sandbox?.network).to.be.oneOf(['none', 'shared']);
-    expect(await metricOf(reactors.plane, 'sallyport_sandbox_hosts')).to.equal(3);
+    expect(await metricOf(reactors.plane, 'sallyport_sandbox_hosts')).to.equal(2);
   });
 
   it('counts reactions by how they ended, and hosts that were lost', async () => {

@@ -129,7 +129,7 @@ describe('statements of the job process', function () {
        SELECT gen_random_uuid(), gen_random_uuid(), 'proxy', 'p', gen_random_uuid(),
          clock_now() - interval '2 days' FROM generate_series(1, ${ROWS});
        INSERT INTO idempotency_records (tenant_id, scope, created_at)
-       SELECT gen_random_uuid(), 'scope', clock_now() - interval '2 days'
+       SELECT gen_random_uuid(), gen_random_uuid(), clock_now() - interval '2 days'
        FROM generate_series(1, ${ROWS});
        INSERT INTO reactor_results (tenant_id, id, reactor_id, application_id, sealed, created_at)
        SELECT gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'x',

@@ -143,7 +143,7 @@ describe('sweeps', function () {
       HOUR_S,
       `(tenant_id, token_id, sealed, due_at) SELECT $1, $2::text, 'x', clock_now() + interval '1 hour'`,
     ],
-    ['idempotency_records', DAY_S, `(tenant_id, scope, sealed) SELECT $1, $2::text::bytea, 'x'`],
+    ['idempotency_records', DAY_S, `(tenant_id, scope, sealed) SELECT $1, $2, 'x'`],
     [
       'jobs',
       DAY_S,

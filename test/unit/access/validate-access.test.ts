@@ -64,8 +64,24 @@ describe('validateAccess', () => {
   it('refuses unknown permissions without repeating them', () => {
     const errors = errorsOf('private', ['token:read', 'secret:thing', 5, 'constructor'], []);
     expect(errors).to.deep.equal({
-      permissions: [2, 3, 4].map((entry) => `Entry ${entry} is not a known permission`),
+      permissions: [2, 3, 4].map(
+        (entry) => `Entry ${entry} is not a known permission: GET /permissions lists them`,
+      ),
     });
+  });
+
+  it('says which permission a misspelt one was probably meant to be', () => {
+    const errors = errorsOf('private', ['tokens:read'], [{ ...rule, permissions: ['token:raed'] }]);
+    const advice =
+      'Entry 1 is not a known permission: did you mean token:read? GET /permissions lists them';
+    expect(errors).to.deep.equal({ permissions: [advice], 'rules.0.permissions': [advice] });
+  });
+
+  it('suggests nothing that would be refused as well', () => {
+    const none = ['Entry 1 is not a known permission: GET /permissions lists them'];
+    expect(errorsOf('public', ['tokens:read'], [])).to.deep.equal({ permissions: none });
+    const logs = { ...rule, permissions: ['logs:read'] };
+    expect(errorsOf('private', [], [logs])).to.deep.equal({ 'rules.0.permissions': none });
   });
 
   it('refuses permissions of other application types', () => {

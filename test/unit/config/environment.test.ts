@@ -18,6 +18,7 @@ describe('readEnvironment', () => {
       port: 3000,
       controlPlanePort: 3001,
       metricsPort: undefined,
+      metricsHost: undefined,
       trustedProxyHops: 0,
       dataDir: resolve('.sallyport'),
       databaseUrl: undefined,
@@ -28,6 +29,7 @@ describe('readEnvironment', () => {
       egressAllow: [],
       egressCaFile: undefined,
       sandboxHosts: undefined,
+      sandboxThreads: 4,
       sandboxReuse: 'invocation',
       sandboxStrict: false,
       logLevel: 'info',
@@ -63,6 +65,7 @@ describe('readEnvironment', () => {
 
   const bad: Record<string, string[]> = {
     PORT: ['65536', '-1', '80 ', '0x50', '3000.5', '1e3', 'http', '٣٠٠٠'],
+    METRICS_HOST: ['localhost', '127.0.0', '127.0.0.1:9090', '[::1]', '*', 'secret'],
     TRUSTED_PROXY_HOPS: ['-1', '17', 'all'],
     DATABASE_POOL_MAX: ['0', '1', '1001', '16;'],
     DATABASE_URL: ['mysql://secret@h/db', 'secret', 'postgres:secret', 'host=secret'],
@@ -71,6 +74,7 @@ describe('readEnvironment', () => {
     SALLYPORT_BOOTSTRAP_KEY: ['key_secret', 'secret', `${generateApiKey()}1`],
     SALLYPORT_EGRESS_ALLOW: ['10.0.0.1/8', '10.0.0.0/33', 'localhost', 'secret', '10.0.0.0/8,'],
     SANDBOX_HOSTS: ['-1', '65', 'half', '1.5'],
+    SANDBOX_THREADS: ['0', '33', 'all'],
     SALLYPORT_SANDBOX_REUSE: ['context', 'Reactor', 'true'],
     SALLYPORT_SANDBOX_STRICT: ['1', 'yes', 'TRUE', 'on'],
     LOG_LEVEL: ['INFO', 'verbose'],
@@ -108,6 +112,12 @@ describe('readEnvironment', () => {
       SALLYPORT_PORT_3000_TCP_ADDR: '10.0.0.1',
       SALLYPORT_METRICS_SERVICE_HOST: '10.0.0.2',
     });
+  });
+
+  it('refuses a setting with the prefix that it does not have, and names it without', () => {
+    expect(failureOf({ SALLYPORT_PORT: '4300' })).to.contain('is it PORT?');
+    expect(failureOf({ SALLYPORT_METRICS_PORT: '1' })).to.contain('is it METRICS_PORT?');
+    expect(failureOf({ SALLYPORT_DATA_DIR: '/a' })).to.contain('is it DATA_DIR?');
   });
 
   it('refuses half a TLS pair', () => {
@@ -171,10 +181,11 @@ describe('childEnvironment', () => {
       NODE_ENV: 'test',
       SALLYPORT_TEST_CLOCK_OFFSET: '60',
       SANDBOX_HOSTS: '3',
+      SANDBOX_THREADS: '2',
       SALLYPORT_SANDBOX_REUSE: 'reactor',
       SALLYPORT_SANDBOX_STRICT: 'true',
     });
-    expect(settings).to.deep.include({ sandboxHosts: 3, sandboxStrict: true });
+    expect(settings).to.deep.include({ sandboxHosts: 3, sandboxThreads: 2, sandboxStrict: true });
     const child = childEnvironment(source, settings);
     expect(child).to.deep.include({ PATH: '/bin', PORT: '4000', SALLYPORT_KEK: KEK });
     expect(child).not.to.have.any.keys('SALLYPORT_BOOTSTRAP_KEY', 'SALLYPORT_KEK_FILE');

@@ -1,4 +1,4 @@
-import { createSecretKey, randomBytes } from 'node:crypto';
+import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { TenantKeys } from '../../../shared/crypto/data-keys.ts';
 import { open as openSealed } from '../../../shared/crypto/envelope.ts';
@@ -15,7 +15,6 @@ import {
   sealAnswer,
   writeEffectTime,
 } from '../../../shared/idempotency/kept-answer.ts';
-import { scopeLock } from '../../../shared/idempotency/record-store.ts';
 
 const POST = { method: 'POST' } as const;
 
@@ -47,10 +46,11 @@ describe('the scope of an idempotency key', () => {
     key: 'b',
   };
   const scope = (over: Partial<ScopeParts>, key = search) =>
-    idempotencyScope(key, { ...parts, ...over }).toString('hex');
+    idempotencyScope(key, { ...parts, ...over });
 
-  it('is the same for the same request, and 32 bytes', () => {
-    expect(scope({})).to.equal(scope({})).and.have.length(64);
+  it('is the same for the same request, and a UUID as Postgres writes it', () => {
+    expect(scope({})).to.equal(scope({}));
+    expect(scope({})).to.match(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   });
   it('is another one for every other request', () => {
     const put = { method: 'PUT', path: '/tokens/{id}' } as const;
@@ -79,11 +79,6 @@ describe('the scope of an idempotency key', () => {
     ];
     expect(new Set(all).size).to.equal(all.length);
   });
-  it('gives a lock that fits a bigint', () => {
-    expect(scopeLock(Buffer.alloc(32, 0xff))).to.equal('-1');
-    const largest = Buffer.concat([Buffer.from('7fffffffffffffff', 'hex'), Buffer.alloc(24)]);
-    expect(scopeLock(largest)).to.equal('9223372036854775807');
-  });
 });
 
 describe('a kept answer', () => {
@@ -94,7 +89,7 @@ describe('a kept answer', () => {
     fingerprint: key,
     search: key,
   };
-  const claim: IdempotencyClaim = { tenant_id: 'tenant', scope: randomBytes(32), keys };
+  const claim: IdempotencyClaim = { tenant_id: 'tenant', scope: randomUUID(), keys };
   const dataKeys = {
     open: async (_: string, sealed: Buffer, label: Buffer) => openSealed(key, sealed, label),
   };
@@ -116,7 +111,7 @@ describe('a kept answer', () => {
   it('opens for no other key and no other tenant', async () => {
     const sealed = sealAnswer(claim, { status: 200, body: 'x' });
     const others = [
-      { ...claim, scope: randomBytes(32) },
+      { ...claim, scope: randomUUID() },
       { ...claim, tenant_id: 'other' },
     ];
     for (const other of others) {

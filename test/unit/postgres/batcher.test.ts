@@ -23,7 +23,8 @@ function controlled(options: Identities = {}) {
           fail: reject,
         });
       }),
-    isOutage: (error) => (error as Error).message === 'away',
+    // As the database's errors are read: to be held up may be an outage, too.
+    isOutage: (error) => ['away', 'held up'].includes((error as Error).message),
     isolates: (error) => (error as Error).message === 'row',
     isHeldUp: (error) => (error as Error).message === 'held up',
   });
@@ -160,6 +161,30 @@ describe('batched statements', () => {
     return (await settled).map(({ status }) => status);
   }
   const [served, failed] = ['fulfilled', 'rejected'];
+
+  it('fail with one row that waits in vain nothing but that row', async () => {
+    expect(await outcomes(['a'], ['held up'])).to.deep.equal([failed, served]);
+  });
+
+  it('try no row alone that has been here for longer than two waits', async () => {
+    const realNow = performance.now;
+    const { batcher, statements } = controlled();
+    const came = (item: string, ago_ms: number): Promise<string> => {
+      performance.now = () => realNow.call(performance) - ago_ms;
+      const result = batcher.submit(item);
+      performance.now = realNow;
+      return result;
+    };
+    const settled = Promise.allSettled([came('a', 3_000), came('b', 2_000), came('c', 0)]);
+    await turn();
+    statements[0]?.fail(new Error('held up'));
+    for (const number of [1, 2]) {
+      await turn();
+      statements[number]?.finish();
+    }
+    expect(statements.map(({ items }) => items)).to.deep.equal([['a', 'b', 'c'], ['b'], ['c']]);
+    expect((await settled).map(({ status }) => status)).to.deep.equal([failed, served, served]);
+  });
 
   it('try each row alone after a wait in vain, and fail the one that waits again', async () => {
     const errors = ['held up', undefined, 'held up', undefined];

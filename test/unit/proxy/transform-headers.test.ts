@@ -1,12 +1,9 @@
 /** Headers that transforms see and return (attacks C-13 row 199, C-14 row 224). */
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { withoutHeader } from '../../../data-plane/proxy/headers.ts';
 import { TransformError } from '../../../data-plane/proxy/transform-failure.ts';
-import {
-  headersText,
-  readHeaders,
-  withoutHeader,
-} from '../../../data-plane/proxy/transform-headers.ts';
+import { headersText, readHeaders } from '../../../data-plane/proxy/transform-headers.ts';
 
 const seen = (...flat: string[]): unknown => JSON.parse(headersText(flat));
 const refused = (headers: unknown): TransformError => {

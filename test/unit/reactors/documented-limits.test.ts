@@ -22,6 +22,8 @@ import {
 const DOCUMENT = read('docs/reactors.md');
 const inSandbox = (file: string, name: string): number =>
   constantIn(`shared/sandbox/${file}.ts`, name);
+const inAnswerRoom = (name: string): number =>
+  constantIn('data-plane/reactors/answer-room.ts', name);
 
 const LIMITS = {
   'characters of the code': count(Number(Reflect.get(Code, 'maxLength'))),
@@ -61,7 +63,9 @@ const LIMITS = {
   'an error that is thrown, as JSON': bytes(protocol.ERROR_CHARACTERS_MAX),
   'headers of a `CustomHttpResponseError`': count(protocol.CUSTOM_HEADERS_MAX),
   'time to load code when it is saved': seconds(inSandbox('script-checker', 'LOAD_MS_MAX')),
-  'memory of a sandbox host': bytes(inSandbox('supervisor', 'RSS_BYTES_MAX_DEFAULT')),
+  'memory of a sandbox host': bytes(inSandbox('host-memory', 'RSS_BYTES_MIN')),
+  [`answers over ${bytes(inAnswerRoom('LARGE_BYTES'))} that a data plane keeps for keys of a tenant, in a day`]:
+    bytes(inAnswerRoom('BYTES_MAX')),
   [`sandbox hosts that scripts of a tenant end in ${seconds(inSandbox('quarantine', 'TENANT_WHILE_MS'))}`]:
     count(inSandbox('quarantine', 'TENANT_OFFENCES_MAX')),
 };

@@ -63,7 +63,7 @@ describe('where the fetch of a script may lead', () => {
   it('is no public destination without TLS, and no port of another service', async () => {
     const plain = await strict.failure('http://public.example.com/');
     expect(plain.message).to.equal(
-      'Plain http is allowed only to destinations on the egress allow list',
+      'Plain http is allowed only to destinations that SALLYPORT_EGRESS_ALLOW names',
     );
     for (const port of [22, 25, 6379, 5432]) {
       const { message } = await strict.failure(`https://public.example.com:${port}/`);

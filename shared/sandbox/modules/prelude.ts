@@ -1,5 +1,5 @@
 /**
- * The code that runs first in every context, put together from the files of prelude/ once per thread.
+ * The code that runs first in every context, put together from the files of host/prelude/.
  * One script of small functions: V8 compiles a module only when a context first uses it.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import {
   TIMERS_MAX,
 } from '../protocol.ts';
 
-const FOLDER = join(import.meta.dirname, 'prelude');
+const FOLDER = join(import.meta.dirname, '../host/prelude');
 const ENTRY = 'start';
 
 const LIMITS = {
@@ -50,7 +50,14 @@ function require(name) {
   const known = loaded[name];
   if (known !== undefined) return known.exports;
   const module = (loaded[name] = { exports: {} });
-  factories[name](module.exports, require, module);
+  let done = false;
+  try {
+    factories[name](module.exports, require, module);
+    done = true;
+  } finally {
+    // A script may use it first where the stack ends: the next use loads it anew.
+    if (!done) loaded[name] = undefined;
+  }
   return module.exports;
 }
 return require(${JSON.stringify(ENTRY)});
