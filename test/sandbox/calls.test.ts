@@ -204,7 +204,7 @@ describe('a script that has called out', () => {
     // One thread and one script: the bystander has begun, and waits, when the other one calls out.
     const single = await startSandbox({ thread_count: 1 });
     const source = `module.exports = (req) => req.args.calls
-      ? req.bt.detokenize(1) : new Promise((r) => setTimeout(() => r("done"), 1_500));`;
+      ? req.bt.detokenize(1) : new Promise((r) => setTimeout(() => r("done"), 3_000));`;
     const [serving] = single.supervisor.status().pids;
     let called = (): void => undefined;
     const calling = new Promise<void>((resolve) => {
@@ -219,6 +219,12 @@ describe('a script that has called out', () => {
     const bystander = run(false);
     const waiting = run(true);
     await calling;
+    // Twice, so that the host has said since that another one holds the thread: the caller only waits.
+    const computing = `module.exports = () => {
+      for (const end = Date.now() + 50; Date.now() < end; );
+      return 1;
+    };`;
+    for (const _ of [1, 2]) await single.value(computing);
     process.kill(serving as number, 'SIGKILL');
     expect(await waiting).to.deep.equal({ kind: 'interrupted' });
     expect(await bystander).to.deep.equal({ kind: 'ok', value: '"done"' });

@@ -5,9 +5,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { skipLoudly } from './skip.ts';
 
@@ -19,6 +21,8 @@ export interface TestNginx {
 }
 
 const START_MS_MAX = 10_000;
+/** Longer than it keeps a connection whose client has gone. */
+const REST_MS_MAX = 40_000;
 const LOOK_AGAIN_MS = 20;
 const KINDS = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
@@ -60,7 +64,7 @@ error_log stderr crit;
 events { worker_connections 1024; }
 http {
   ${temporary.join(' ')}
-  server { listen unix:${folder}/ready; return 204; }
+  server { listen unix:${folder}/ready; access_log off; stub_status; }
   ${http}
 }
 `;
@@ -97,12 +101,28 @@ function failed(child: ChildProcess): Promise<string> {
   });
 }
 
+/**
+ * Settles when it has no connection but the one that asks. A client has its whole answer before the request is
+ * logged, and a single process ends at once when told to, whatever it has not logged.
+ */
+async function atRest(path: string): Promise<void> {
+  const giveUpAt = Date.now() + REST_MS_MAX;
+  while (Date.now() < giveUpAt) {
+    const asked = get({ socketPath: path, agent: false });
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    if ((await text(answer)).startsWith('Active connections: 1 ')) return;
+    await delay(LOOK_AGAIN_MS);
+  }
+  throw new Error('nginx still has connections');
+}
+
 function running(child: ChildProcess, folder: string): TestNginx {
   return {
     socket: (name) => join(folder, name),
     stop: async () => {
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');
+        await atRest(join(folder, 'ready'));
         child.kill('SIGQUIT');
         await ended;
       }
