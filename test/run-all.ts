@@ -13,9 +13,9 @@ import { stopTestServer, TEST_SERVER_VARIABLE, testServer } from './support/test
 const LINGER_MS = 10_000;
 /** What each process runs; together every folder of tests (held by test/unit/architecture.test.ts). */
 const LANES = [
-  ['test/{api,clients,embedded,unit}/**/*.test.ts'],
+  ['test/{api,embedded}/**/*.test.ts'],
   ['test/{proxy,sandbox,security}/**/*.test.ts'],
-  ['test/faults/**/*.test.ts'],
+  ['test/{clients,faults,unit}/**/*.test.ts'],
 ];
 
 /** What one process of a run has compiled no other compiles again, the planes that tests start included. */
