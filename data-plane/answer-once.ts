@@ -23,7 +23,18 @@ import type { RouteEntry } from './token-routes.ts';
 import { requireAsOpen } from './used-containers.ts';
 
 /** The route's answer, or the one that was kept under the request's key. */
-export async function answerOnce(
+export function answerOnce(
+  exchange: Exchange,
+  application: CachedApplication,
+  entry: RouteEntry,
+  services: Services,
+): Promise<Answer> {
+  return exchange.head.idempotencyKey === undefined
+    ? entry.route(exchange, application, services)
+    : answerOnKey(exchange, application, entry, services);
+}
+
+async function answerOnKey(
   exchange: Exchange,
   application: CachedApplication,
   entry: RouteEntry,
@@ -31,7 +42,6 @@ export async function answerOnce(
 ): Promise<Answer> {
   const { operation, route } = entry;
   const run = (): Promise<Answer> => route(exchange, application, services);
-  if (exchange.head.idempotencyKey === undefined) return run();
   await claimKey(exchange, application, operation, services);
   if (exchange.idempotency === undefined) return run();
   const look = () => keptAnswer(exchange, application, operation, services);

@@ -4,20 +4,23 @@ import type { CachedApplication } from './config-cache/application-cache.ts';
 import type { CachedReactor } from './config-cache/reactor-cache.ts';
 import type { Services } from './services.ts';
 
-/** The same object when no change concerned it. Throws `unauthorized()` when its time or its key is over. */
-export async function applicationAt(
-  reading: ConfigReading,
+/**
+ * The same object when no change concerned it; a promise only when there was one. Throws `unauthorized()` when
+ * its time or its key is over.
+ */
+export function applicationAt(
+  { config_version, now_ms }: ConfigReading,
   known: CachedApplication,
   { applications }: Pick<Services, 'applications'>,
   unauthorized: () => Error,
-): Promise<CachedApplication> {
-  const { config_version, now_ms } = reading;
-  const current =
-    known.config_version === config_version
-      ? known
-      : await applications.refresh(known, config_version);
-  if (current === undefined || (current.expires_at_ms ?? Infinity) <= now_ms) throw unauthorized();
-  return current;
+): CachedApplication | Promise<CachedApplication> {
+  const inTime = (current: CachedApplication | undefined): CachedApplication => {
+    const isOver = current === undefined || (current.expires_at_ms ?? Infinity) <= now_ms;
+    if (isOver) throw unauthorized();
+    return current;
+  };
+  if (known.config_version === config_version) return inTime(known);
+  return applications.refresh(known, config_version).then(inTime);
 }
 
 /** The application that a script runs with, at a version its caller was confirmed at; if there is one. */

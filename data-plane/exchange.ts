@@ -111,7 +111,9 @@ export abstract class Exchange {
   }
 
   async #readJson(limitBytes: number): Promise<unknown> {
-    return parseJson(await this.readBytes(limitBytes), BODY_DEPTH_MAX);
+    const reading = this.readBytes(limitBytes);
+    const bytes = reading instanceof Promise ? await reading : reading;
+    return parseJson(bytes, BODY_DEPTH_MAX);
   }
 
   /**
@@ -164,7 +166,7 @@ export class HttpExchange extends Exchange {
     return new ApiError('unauthorized', 'A missing or invalid BT-API-KEY was provided');
   }
 
-  protected override readBytes(limitBytes: number): Promise<Buffer> {
+  protected override readBytes(limitBytes: number): Promise<Buffer> | Buffer {
     if (this.head.expectsContinue) this.#res.writeContinue();
     return readBody(this.#req, { limitBytes, contentEncoding: this.head.contentEncoding });
   }

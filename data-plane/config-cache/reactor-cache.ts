@@ -20,10 +20,14 @@ export interface CachedReactor extends Omit<ReactorEntry, 'config_version'> {
 
 export interface ReactorCache extends Pick<EntryCache<CachedReactor>, 'refresh' | 'warm'> {
   /**
-   * The reactor at the version that its caller is judged by, or at another one when the
-   * configuration moved meanwhile; `undefined` when the tenant has none of that id (a uuid).
+   * The reactor at the version that its caller is judged by, or at another one when the configuration moved
+   * meanwhile; `undefined` when the tenant has none of that id (a uuid). A promise only where it must be read.
    */
-  at(tenantId: string, reactorId: string, version: string): Promise<CachedReactor | undefined>;
+  at(
+    tenantId: string,
+    reactorId: string,
+    version: string,
+  ): CachedReactor | Promise<CachedReactor | undefined>;
 }
 
 interface CacheOptions {
@@ -52,7 +56,7 @@ export function createReactorCache(options: CacheOptions): ReactorCache {
   }
 
   return {
-    async at(tenantId, reactorId, version) {
+    at(tenantId, reactorId, version) {
       const slot = `${tenantId}/${reactorId}`;
       const known = entries.cached(slot);
       if (known === undefined) return entries.load(slot, () => read(tenantId, reactorId, slot));

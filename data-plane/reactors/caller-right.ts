@@ -14,12 +14,19 @@ import type { ReactingServices } from '../services.ts';
 import { USE, UsedContainers, type UsedTransforms } from '../used-containers.ts';
 import { reactorNotFound } from './find-reactor.ts';
 
+/**
+ * A right that was confirmed less than this before an answer leaves was confirmed for it: no more than a turn of
+ * the event loop takes under load, which lies between every other answer and its reading, too.
+ */
+const RECENT_MS = 20;
+
 export class CallerRight {
   readonly #exchange: Exchange;
   readonly #services: ReactingServices;
   readonly #application: CachedApplication;
   readonly #reactor: CachedReactor;
   readonly #used = new UsedContainers();
+  #confirmedAt_ms = Number.NEGATIVE_INFINITY;
 
   constructor(
     exchange: Exchange,
@@ -49,26 +56,40 @@ export class CallerRight {
   }
 
   /**
+   * As `current`, unless that is known from a moment ago: for the answer of a script that was quick, used no
+   * token and called nothing.
+   */
+  recent(): undefined | Promise<unknown> {
+    const isRecent = performance.now() - this.#confirmedAt_ms < RECENT_MS;
+    return isRecent && this.#exchange.callingRun === undefined ? undefined : this.current();
+  }
+
+  /** The exchange's caller was confirmed by a reading that was asked for at this time, of `performance.now()`. */
+  confirmedAt(at_ms: number): void {
+    this.#confirmedAt_ms = at_ms;
+  }
+
+  /**
    * The caller as it is now. Throws 401 when its key or its time is over, 403 when it could not have
    * used these tokens now, 404 when the reactor is gone; the same when that holds for the run that
    * calls, since whatever comes of this one is that one's.
    */
-  async current(): Promise<CachedApplication> {
+  current(): Promise<CachedApplication> {
+    // Whoever asks lets something out, or brings something in: the answer is asked for by itself again.
+    this.#confirmedAt_ms = Number.NEGATIVE_INFINITY;
     const { callingRun } = this.#exchange;
-    if (callingRun === undefined) return this.#own();
-    const [own] = await Promise.all([this.#own(), callingRun.right.current()]);
-    return own;
+    const own = this.#own();
+    if (callingRun === undefined) return own;
+    return Promise.all([own, callingRun.right.current()]).then(([application]) => application);
   }
 
   async #own(): Promise<CachedApplication> {
     const { reactions, gate } = this.#services;
     const { tenant_id } = this.#application;
-    const application = await applicationAt(
-      await gate.read(tenant_id),
-      this.#application,
-      this.#services,
-      () => this.#exchange.unauthorized(),
-    );
+    const reading = await gate.read(tenant_id);
+    const unauthorized = () => this.#exchange.unauthorized();
+    const found = applicationAt(reading, this.#application, this.#services, unauthorized);
+    const application = found instanceof Promise ? await found : found;
     if (application === this.#application) return application;
     requireHeld(application, USE);
     this.#used.requireStill(application);

@@ -9,22 +9,32 @@ import { StaleConfigError } from '../version-gate.ts';
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The reactor at the very version its caller is judged by. Throws 404, also for those of other
- * tenants, and `StaleConfigError` when the configuration has moved on since the caller was found.
+ * The reactor at the very version its caller is judged by; a promise only where it must be read. Throws 404,
+ * also for those of other tenants, and `StaleConfigError` when the configuration has moved on since the caller
+ * was found.
  */
-export async function findReactor(
+export function findReactor(
   id: string,
+  application: CachedApplication,
+  services: ReactingServices,
+): CachedReactor | Promise<CachedReactor> {
+  if (!isUuid(id)) throw reactorNotFound();
+  const { tenant_id, config_version } = application;
+  const { reactors } = services.reactions;
+  const found = reactors.at(tenant_id, id.toLowerCase(), config_version);
+  const isCurrent = !(found instanceof Promise) && found.config_version === config_version;
+  return isCurrent ? found : currentReactor(found, application, services);
+}
+
+async function currentReactor(
+  found: CachedReactor | Promise<CachedReactor | undefined>,
   { tenant_id, config_version }: CachedApplication,
-  { reactions: { reactors }, gate }: ReactingServices,
+  { gate }: ReactingServices,
 ): Promise<CachedReactor> {
-  const reactor = isUuid(id)
-    ? await reactors.at(tenant_id, id.toLowerCase(), config_version)
-    : undefined;
+  const reactor = await found;
   if (reactor === undefined) throw reactorNotFound();
-  if (reactor.config_version !== config_version) {
-    throw new StaleConfigError(await gate.read(tenant_id));
-  }
-  return reactor;
+  if (reactor.config_version === config_version) return reactor;
+  throw new StaleConfigError(await gate.read(tenant_id));
 }
 
 export function isUuid(id: string): boolean {

@@ -3,7 +3,7 @@
  * runs it holds a lease on the key, and what comes of it is kept before it is answered.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { inProgress } from '../../shared/idempotency/claim.ts';
+import { type IdempotencyClaim, inProgress } from '../../shared/idempotency/claim.ts';
 import type { UsedRight } from '../../shared/idempotency/kept-answer.ts';
 import { takeLease } from '../../shared/idempotency/lease.ts';
 import { isDatabaseUnavailable } from '../../shared/postgres/database-error.ts';
@@ -31,14 +31,23 @@ export interface ReactionToKeep extends Pick<Reaction, 'reactor' | 'right'> {
  * Runs `react` once for the exchange's key, if it has one, and keeps its answer if it is a success.
  * Throws 429 before anything runs when the tenant has enough of large answers kept.
  */
-export async function keepReaction(
+export function keepReaction(
   exchange: Exchange,
-  { reactor, right, cvcs }: ReactionToKeep,
-  { pool, reactions: { answerRoom }, log }: ReactingServices,
+  reaction: ReactionToKeep,
+  services: ReactingServices,
   react: (makeWithAnswer?: MakeWithAnswer) => Promise<Answer>,
 ): Promise<Answer> {
   const { idempotency: claim } = exchange;
-  if (claim === undefined) return react();
+  return claim === undefined ? react() : runOnLease(exchange, claim, reaction, services, react);
+}
+
+async function runOnLease(
+  exchange: Exchange,
+  claim: IdempotencyClaim,
+  { reactor, right, cvcs }: ReactionToKeep,
+  { pool, reactions: { answerRoom }, log }: ReactingServices,
+  react: (makeWithAnswer: MakeWithAnswer) => Promise<Answer>,
+): Promise<Answer> {
   answerRoom.require(claim.tenant_id);
   const lease = await takeLease(pool, claim, log);
   const keep = (

@@ -9,13 +9,16 @@ import {
   castConfiguration,
   configurationProblems,
 } from '../../shared/reactors/reactor-configuration.ts';
-import { openConfiguration } from '../../shared/reactors/sealed-configuration.ts';
+import {
+  type ConfigurationValues,
+  openConfiguration,
+} from '../../shared/reactors/sealed-configuration.ts';
 import {
   DEADLINE_MS_DEFAULT,
   monotonicNow,
   type ScriptRun,
 } from '../../shared/sandbox/protocol.ts';
-import type { ScriptServices } from '../../shared/sandbox/script-services.ts';
+import type { ScriptService, ScriptServices } from '../../shared/sandbox/script-services.ts';
 import type { CachedReactor } from '../config-cache/reactor-cache.ts';
 import { applicationOf } from '../current-application.ts';
 import type { Exchange, Right } from '../exchange.ts';
@@ -60,18 +63,21 @@ export interface FinishedReaction extends ScriptRun {
 }
 
 /**
- * JSON text of the configuration with the types that the formula declares. Throws 400 when it does not
- * satisfy the formula, which may have been changed since.
+ * JSON text of the configuration with the types that the formula declares; a promise only where it must be
+ * opened. Throws 400 when it does not satisfy the formula, which may have been changed since.
  */
-export async function configurationText(
+export function configurationText(
   { tenant_id, reactor_id, configuration, configuration_sealed }: CachedReactor,
   { dataKeys }: Pick<ReactingServices, 'dataKeys'>,
-): Promise<string> {
+): string | Promise<string> {
+  const textOf = (values: ConfigurationValues): string => {
+    const problems = configuration === null ? {} : configurationProblems(configuration, values);
+    if (Object.keys(problems).length > 0) throw validationError(problems);
+    return stringifyJson(castConfiguration(configuration ?? undefined, values));
+  };
+  if (configuration_sealed === null) return textOf({});
   const owner = { kind: 'reactor', tenant_id, id: reactor_id } as const;
-  const values = await openConfiguration(dataKeys, owner, configuration_sealed);
-  const problems = configuration === null ? {} : configurationProblems(configuration, values);
-  if (Object.keys(problems).length > 0) throw validationError(problems);
-  return stringifyJson(castConfiguration(configuration ?? undefined, values));
+  return openConfiguration(dataKeys, owner, configuration_sealed).then(textOf);
 }
 
 /** Runs the code once; `react` is the route that serves `req.bt.reactors.react`. */
@@ -85,13 +91,15 @@ export async function runReaction(
   const { reactor, args, configuration, cvcs } = reaction;
   const { tenant_id, reactor_id, code, code_version } = reactor;
   const deadline_ms = timeLeft(exchange);
-  const callingOut = await servicesFor(reaction, deadline_ms, exchange, services, react);
+  const offered = servicesFor(reaction, deadline_ms, exchange, services, react);
+  const callingOut = offered instanceof Promise ? await offered : offered;
   // What is left in a context would be in later runs' answers, which are kept as if it were not.
   const mayKeep = () => cvcs?.due_at_ms === null;
   const startedAt = performance.now();
   metrics.inFlight.inc();
-  const run = await sandbox
-    .run({
+  let run: ScriptRun;
+  try {
+    run = await sandbox.run({
       ...{ tenant_id, args, configuration, deadline_ms, source: code },
       // A context that is kept belongs to one reactor, not to all of its formula.
       script_version: sandbox.reuse ? `${reactor_id}/${code_version}` : code_version,
@@ -99,8 +107,10 @@ export async function runReaction(
       mayKeep,
       nested: exchange.callingRun !== undefined,
       services: callingOut,
-    })
-    .finally(() => metrics.inFlight.dec());
+    });
+  } finally {
+    metrics.inFlight.dec();
+  }
   const duration_ms = performance.now() - startedAt;
   metrics.reactions.inc({ outcome: run.result.kind });
   metrics.duration.observe(duration_ms / 1000);
@@ -114,18 +124,32 @@ function timeLeft({ callingRun, deadline_ms = DEADLINE_MS_DEFAULT }: RunOrigin):
   return Math.min(DEADLINE_MS_DEFAULT, Math.max(1, left));
 }
 
-async function servicesFor(
+/** A promise only where the script has an application. */
+function servicesFor(
+  script: ScriptToRun,
+  deadline_ms: number,
+  exchange: RunOrigin,
+  services: ReactingServices,
+  react: Route,
+): ScriptServices | Promise<ScriptServices> {
+  const { tenant_id, application_id } = script.reactor;
+  // Values leave with a fetch: the right to them is asked for when it is sent, not when it queues.
+  const beforeSend = () => requireEntitled(script.right);
+  const fetch = services.reactions.scriptFetch.fetchFor(tenant_id, beforeSend);
+  if (application_id === null) return { fetch };
+  return servicesWithClient(script, application_id, fetch, deadline_ms, exchange, services, react);
+}
+
+async function servicesWithClient(
   { reactor, via, right }: ScriptToRun,
+  application_id: string,
+  fetch: ScriptService,
   deadline_ms: number,
   exchange: RunOrigin,
   services: ReactingServices,
   react: Route,
 ): Promise<ScriptServices> {
-  const { tenant_id, reactor_id, application_id, config_version } = reactor;
-  // Values leave with a fetch: the right to them is asked for when it is sent, not when it queues.
-  const beforeSend = () => requireEntitled(right);
-  const fetch = services.reactions.scriptFetch.fetchFor(tenant_id, beforeSend);
-  if (application_id === null) return { fetch };
+  const { tenant_id, reactor_id, config_version } = reactor;
   // Without the application there is no client, as if none had been configured.
   if ((await applicationOf(reactor, config_version, services)) === undefined) return { fetch };
   const findApplication = () => services.applications.byId(tenant_id, application_id);

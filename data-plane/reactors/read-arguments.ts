@@ -48,17 +48,23 @@ export async function readArguments(
     confirmedAt_ms = reading.now_ms;
   };
   const secrets = reactor.debug_until_ms === null ? undefined : new Secrets();
-  const { value, token_ids } = await detokenize(given, 'args', {
+  const detokenizing = detokenize(given, 'args', {
     ...{ tenant_id, access: right.access, permission: 'token:use', confirm },
     accessed: (tokens) => recordAccess('use', tokens, right.origin, application, services),
     reader: services.reader,
     opener: secrets === undefined ? services.opener : recording(services.opener, secrets),
   });
+  const { value, token_ids } = detokenizing instanceof Promise ? await detokenizing : detokenizing;
   const args = stringifyJson(prepareArguments(reactor.request_parameters ?? [], value));
   if (Buffer.byteLength(args) + Buffer.byteLength(configuration) > REQUEST_BYTES_MAX) {
     throw new ApiError('payload_too_large', 'The detokenized arguments are too large');
   }
-  if (token_ids.length === 0) confirm(await services.gate.read(tenant_id));
+  if (token_ids.length === 0) {
+    // Of the time before it was asked: what it says was true then or later.
+    const askedAt_ms = performance.now();
+    confirm(await services.gate.read(tenant_id));
+    right.confirmedAt(askedAt_ms);
+  }
   services.countTokens('detokenize', token_ids.length);
   const isDebugged = reactor.debug_until_ms !== null && reactor.debug_until_ms > confirmedAt_ms;
   if (!isDebugged) return { args, configuration, secrets: undefined };

@@ -73,7 +73,7 @@ export function startSandbox(
   return {
     reuse,
     ready,
-    run: async (request) => (await starting).run(request),
+    run: (request) => supervisor?.run(request) ?? starting.then((started) => started.run(request)),
     status,
     isReady: () => (status()?.hosts ?? 0) > 0,
     close: async () => {

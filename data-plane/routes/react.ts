@@ -14,15 +14,10 @@ import { findReactor, requireReactions } from '../reactors/find-reactor.ts';
 import { debugText, outcomeOf, returnedAnswer } from '../reactors/finished-answer.ts';
 import { keepReaction, type MakeWithAnswer } from '../reactors/keep-reaction.ts';
 import { OpenedCvcs } from '../reactors/opened-cvcs.ts';
-import {
-  configurationText,
-  type FinishedReaction,
-  type Reaction,
-  runReaction,
-} from '../reactors/reaction.ts';
+import { configurationText, type Reaction, runReaction } from '../reactors/reaction.ts';
 import { type ReactionInput, readArguments } from '../reactors/read-arguments.ts';
 import { tokenizeReturned } from '../reactors/tokenize-returned.ts';
-import type { Services } from '../services.ts';
+import type { ReactingServices, Services } from '../services.ts';
 import { requireHeld } from './permit.ts';
 import { readTokenBody } from './read-token-body.ts';
 
@@ -38,7 +33,8 @@ export async function react(
 ): Promise<Answer> {
   requireHeld(application, 'token:use');
   requireReactions(services);
-  const reactor = await findReactor(exchange.params.id ?? '', application, services);
+  const finding = findReactor(exchange.params.id ?? '', application, services);
+  const reactor = finding instanceof Promise ? await finding : finding;
   const body = validate(await readTokenBody(exchange, 'json', BODY_BYTES_MAX));
   const async = readAsyncMembers(body, services.reactions.egressAllow);
   if (async !== undefined) {
@@ -48,27 +44,32 @@ export async function react(
   }
   const right = new CallerRight(exchange, application, reactor, services);
   const context = { exchange, application, reactor, right };
-  const configuration = await configurationText(reactor, services);
+  const configuring = configurationText(reactor, services);
+  const configuration = typeof configuring === 'string' ? configuring : await configuring;
   const cvcs = new OpenedCvcs();
   const watched = cvcs.watch(services);
   const input = await readArguments(body.args, configuration, context, watched);
   // Confirmed just now: whatever changes from here on, the code runs once.
   const reaction = { reactor, right, cvcs, ...input };
-  return keepReaction(exchange, reaction, services, async (makeWithAnswer) => {
-    const finished = await runReaction(reaction, exchange, watched, react);
-    return answer(finished, reaction, services, makeWithAnswer);
-  });
+  return keepReaction(exchange, reaction, services, (makeWithAnswer) =>
+    runAndAnswer(reaction, exchange, watched, makeWithAnswer),
+  );
 }
 
-async function answer(
-  finished: FinishedReaction,
-  { reactor, right, secrets }: Reaction & Pick<ReactionInput, 'secrets'>,
-  services: Services,
+async function runAndAnswer(
+  reaction: Reaction & Pick<ReactionInput, 'secrets'>,
+  exchange: Exchange,
+  services: ReactingServices,
   makeWithAnswer?: MakeWithAnswer,
 ): Promise<Answer> {
+  const { reactor, right, secrets } = reaction;
+  const finished = await runReaction(reaction, exchange, services, react);
   const debug = debugText(finished, secrets);
   // What comes out of a script may be made of what went in.
-  if (finished.result.kind !== 'busy') await right.current();
+  if (finished.result.kind !== 'busy') {
+    const confirming = right.recent();
+    if (confirming !== undefined) await confirming;
+  }
   const outcome = outcomeOf(finished, debug);
   if ('answer' in outcome) return outcome.answer;
   const { returned } = outcome;

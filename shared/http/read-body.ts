@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../errors.ts';
-import { decompress, readCoding } from './decompress.ts';
+import { type Coding, decompress, readCoding } from './decompress.ts';
 
 /**
  * Of a body that is too large this much is read and thrown away before the answer: closing with
@@ -23,14 +23,23 @@ export interface BodyOptions {
 }
 
 /**
- * The body's bytes, decoded; empty when the request has none. Throws 413 above the limit (the
+ * The body's bytes, decoded; empty when the request has none. A promise unless they are here. Throws 413 above the limit (the
  * connection closes), 415 for an unknown coding, 400 for a broken one or when the client went away.
  */
-export async function readBody(req: IncomingMessage, options: BodyOptions): Promise<Buffer> {
+export function readBody(req: IncomingMessage, options: BodyOptions): Promise<Buffer> | Buffer {
   const coding = readCoding(options.contentEncoding);
-  const bytes = await readWireBytes(req, options.limitBytes);
-  if (coding === 'identity' || bytes.length === 0) return bytes;
-  return decompress(bytes, coding, options.limitBytes);
+  const reading = readWireBytes(req, options.limitBytes);
+  if (coding === 'identity') return reading;
+  return decodeWhole(reading, coding, options.limitBytes);
+}
+
+async function decodeWhole(
+  reading: Promise<Buffer> | Buffer,
+  coding: Exclude<Coding, 'identity'>,
+  limitBytes: number,
+): Promise<Buffer> {
+  const bytes = await reading;
+  return bytes.length === 0 ? bytes : decompress(bytes, coding, limitBytes);
 }
 
 function readWireBytes(req: IncomingMessage, limitBytes: number): Promise<Buffer> | Buffer {

@@ -31,12 +31,12 @@ export interface ScriptRequest {
   readonly nested?: boolean;
 }
 
-/** Why the request is not even sent to a host; `undefined` when it may be. */
-export function whyRefused(request: ScriptRequest): ScriptResult | undefined {
-  if (Buffer.byteLength(request.source) > SOURCE_BYTES_MAX) {
+/** Why the request is not even sent to a host; `undefined` when it may be. `bytes`: as of `requestBytes`. */
+export function whyRefused({ source }: ScriptRequest, bytes: number): ScriptResult | undefined {
+  if (Buffer.byteLength(source) > SOURCE_BYTES_MAX) {
     return { kind: 'type', message: 'The code is larger than 1 MiB.' };
   }
-  if (requestBytes(request) > REQUEST_BYTES_MAX) {
+  if (bytes > REQUEST_BYTES_MAX) {
     return runtimeError('The arguments and the configuration are larger than 11 MiB.');
   }
   return undefined;

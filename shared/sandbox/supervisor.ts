@@ -9,27 +9,19 @@ import type { HostProcess, LossReason, Suspects } from './host-process.ts';
 import { HostSet } from './host-set.ts';
 import { ensureModuleBundles } from './modules/ensure-module-bundles.ts';
 import { OutsideCause } from './outside-cause.ts';
+import { createPendingRun, type PendingRun } from './pending-run.ts';
 import { placeTenant } from './placement.ts';
 import {
   type CallMessage,
   type CancelMessage,
   monotonicNow,
   type ResultMessage,
-  type RunMessage,
   type RunPurpose,
   type ScriptRun,
 } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
-import { RunCalls } from './run-calls.ts';
 import { busy, INTERRUPTED, isGood, lossOf } from './run-endings.ts';
-import {
-  endOf,
-  requestBytes,
-  requestText,
-  type ScriptRequest,
-  serviceNames,
-  whyRefused,
-} from './script-request.ts';
+import { endOf, requestBytes, type ScriptRequest, whyRefused } from './script-request.ts';
 import { readResult } from './script-result.ts';
 import { type ShareLimits, TenantShares } from './tenant-shares.ts';
 
@@ -63,24 +55,9 @@ export interface SandboxStatus {
 
 export type { ScriptRequest } from './script-request.ts';
 
-interface PendingRun {
-  readonly message: RunMessage;
-  readonly tenant_id: string;
-  readonly script_key: string;
-  readonly source: string;
-  readonly request: string;
-  readonly calls: RunCalls;
-  settle: (run: ScriptRun) => void;
-  host: HostProcess | undefined;
-  /** It waits for an answer from outside. */
-  parked: boolean;
-  losses: number;
-}
-
 const THREAD_COUNT_DEFAULT = 4;
 /** Lost hosts that a run may survive as a bystander. */
 const LOSSES_MAX = 3;
-const NO_SERVICES = {};
 
 export class Supervisor {
   readonly #hosts: HostSet;
@@ -157,46 +134,48 @@ export class Supervisor {
     return this.#hosts.close();
   }
 
-  async #admit(request: ScriptRequest, purpose: RunPurpose): Promise<ScriptRun> {
-    const refused = whyRefused(request);
-    if (refused !== undefined) return { result: refused, console: [] };
-    const { tenant_id } = request;
-    const ends_at_ms = endOf(request);
+  #admit(request: ScriptRequest, purpose: RunPurpose): Promise<ScriptRun> {
     const bytes = requestBytes(request);
-    const admitted = this.#shares.acquire(tenant_id, request.nested, bytes);
-    if (typeof admitted === 'string') return busy(admitted);
-    await admitted;
-    const run = this.#pendingRun(request, purpose, ends_at_ms);
-    try {
-      if (monotonicNow() >= ends_at_ms) return busy('tenant');
-      return await new Promise((settle) => {
-        run.settle = settle;
-        this.#pending.set(run.message.id, run);
-        this.#place(run);
-      });
-    } finally {
-      this.#shares.release(tenant_id, run.parked, bytes);
-    }
+    const refused = whyRefused(request, bytes);
+    if (refused !== undefined) return Promise.resolve({ result: refused, console: [] });
+    const { tenant_id, nested } = request;
+    const ends_at_ms = endOf(request);
+    const admitted = this.#shares.acquire(tenant_id, nested, bytes);
+    const begin = () => this.#begin(request, bytes, purpose, ends_at_ms);
+    if (admitted === 'started') return begin();
+    return typeof admitted === 'string' ? Promise.resolve(busy(admitted)) : admitted.then(begin);
   }
 
-  #pendingRun(request: ScriptRequest, purpose: RunPurpose, ends_at_ms: number): PendingRun {
-    const { tenant_id, source, services = NO_SERVICES, reuse = false, mayKeep } = request;
-    const script_key = `${tenant_id}/${request.script_version}`;
-    const id = ++this.#lastId;
-    const run: PendingRun = {
-      message: {
-        ...{ kind: 'run', id, script_key, tenant_id, purpose, ends_at_ms, source_length: 0 },
-        ...{ reuse, services: serviceNames(services) },
-      },
-      ...{ tenant_id, script_key, source, request: requestText(request) },
-      calls: new RunCalls({
-        ...{ id, services, mayKeep },
-        answer: (message, body) => run.host?.answer(message, body),
-        onWaiting: (waits) => this.#park(run, waits),
-      }),
-      ...{ settle: () => undefined, host: undefined, parked: false, losses: 0 },
-    };
-    return run;
+  /** Of a request that was admitted: its share is given back at the end, whatever that is. */
+  #begin(
+    request: ScriptRequest,
+    bytes: number,
+    purpose: RunPurpose,
+    ends_at_ms: number,
+  ): Promise<ScriptRun> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.#lastId;
+      const run = createPendingRun(request, { id, purpose, ends_at_ms }, (waits) =>
+        this.#park(run, waits),
+      );
+      const release = () => this.#shares.release(run.tenant_id, run.parked, bytes);
+      run.settle = (ended) => {
+        release();
+        resolve(ended);
+      };
+      if (monotonicNow() >= ends_at_ms) {
+        run.settle(busy('tenant'));
+        return;
+      }
+      this.#pending.set(run.message.id, run);
+      try {
+        this.#place(run);
+      } catch (error) {
+        this.#pending.delete(run.message.id);
+        release();
+        reject(error);
+      }
+    });
   }
 
   #park(run: PendingRun, waits: boolean): void {
@@ -230,7 +209,8 @@ export class Supervisor {
   }
 
   #settle(run: PendingRun, ended: ScriptRun): void {
-    this.#pending.delete(run.message.id);
+    // Once: with its end goes its share.
+    if (!this.#pending.delete(run.message.id)) return;
     run.calls.end();
     const good = run.message.purpose === 'invoke' && isGood(ended);
     this.#quarantine.leave(run, good);

@@ -48,12 +48,16 @@ export class TenantShares {
   }
 
   /**
-   * Settles when the run may start; its end must be told by `release`. Answers at once who is over the
-   * limit when it may not even wait. `nested`: a run that is started keeps waiting for this one, so it
+   * `started` when the run may start, or a promise that settles when it may; its end must be told by `release`.
+   * Otherwise who is over the limit, when it may not even wait. `nested`: a run that is started keeps waiting for this one, so it
    * is refused rather than made to wait for a place that only the end of such a run would free.
    * `bytes`: what it holds until then.
    */
-  acquire(tenant_id: string, nested = false, bytes = 0): Promise<undefined> | 'tenant' | 'machine' {
+  acquire(
+    tenant_id: string,
+    nested = false,
+    bytes = 0,
+  ): 'started' | Promise<void> | 'tenant' | 'machine' {
     const share = this.#shares.get(tenant_id) ?? { running: 0, started: 0, bytes: 0, waiting: [] };
     const refused = this.#whyRefused(share, nested, bytes);
     if (refused !== undefined) return refused;
@@ -63,10 +67,10 @@ export class TenantShares {
     share.bytes += bytes;
     if (this.#mayStart(share, nested)) {
       this.#start(share);
-      return Promise.resolve(undefined);
+      return 'started';
     }
     return new Promise((resolve) => {
-      const waiter = { turn: () => resolve(undefined), nested };
+      const waiter = { turn: resolve, nested };
       // Before those that hold nothing: somebody's context is held until this one has ended.
       if (nested) share.waiting.unshift(waiter);
       else share.waiting.push(waiter);

@@ -48,25 +48,24 @@ export interface Detokenized {
 }
 
 /**
- * The body with its expressions replaced; `path` is what errors call the body, its members are named
- * below it. Throws 400 for malformed expressions, more than 100 tokens, unknown tokens, and what an
+ * The body with its expressions replaced; a promise only where it has any. `path` is what errors call the body,
+ * its members are named below it. Throws 400 for malformed expressions, more than 100 tokens, unknown tokens, and what an
  * expression cannot do with its token; 403 for tokens that the permission does not cover.
  */
-export async function detokenize(
+export function detokenize(
   body: unknown,
   path: string,
   context: DetokenizeContext,
-): Promise<Detokenized> {
+): Detokenized | Promise<Detokenized> {
   const root = path === '' ? 'body' : path;
   const compiled = expressionErrorsAt(root, () => compileDetokenizationBody(body, path));
   const { tokenIds } = compiled;
   if (tokenIds.length === 0) return { value: body, token_ids: tokenIds };
   checkTokenCount(tokenIds.length, root);
-  const views = await readTokenViews(tokenIds, context);
-  return {
+  return readTokenViews(tokenIds, context).then((views) => ({
     value: expressionErrorsAt(root, () => compiled.evaluate(views)),
     token_ids: tokenIds,
-  };
+  }));
 }
 
 /** Throws 400 at `path` above the number of distinct tokens that a request may use. */

@@ -2,6 +2,7 @@
  * Who may run a reactor on which tokens, and that it holds: before the code starts, while it runs, and
  * before anything comes of it (design section 1, invariants 2 and 4).
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { TestTenant } from '../../support/control-plane.ts';
 import { call } from '../../support/http-call.ts';
@@ -202,6 +203,45 @@ describe('the right to run a reactor', () => {
     expect(token.body.created_by).to.equal(id);
     // The next run is of the new code.
     expect((await reactors.react(reactor, {}, key)).status).to.equal(500);
+  });
+
+  it('is asked for again at the end, unless the code was quick, used no token and called nothing', async () => {
+    const token = await reactors.token({ type: 'token', data: 'x' });
+    const plain = await reactors.script('return { raw: 1 }');
+    const calling = await reactors.script(
+      `await fetch(${JSON.stringify(destination.url)}); return {}`,
+    );
+    const slow = await reactors.script('await new Promise((r) => setTimeout(r, 50)); return {}');
+    /** Statements that ask for nothing but what is still true. */
+    const asked = async (reactor: Reactor, args: unknown = {}): Promise<number> => {
+      const read = async (): Promise<number> =>
+        Number(
+          /^sallyport_gate_reads_total (\d+)$/m.exec(
+            await reactors.plane.metrics.registry.metrics(),
+          )?.[1],
+        );
+      const before = await read();
+      expect((await reactors.react(reactor, { args })).status).to.equal(200);
+      return (await read()) - before;
+    };
+    for (const reactor of [plain, calling, slow]) await asked(reactor);
+    expect(await asked(calling)).to.equal(3);
+    expect(await asked(slow)).to.equal(2);
+    // The token's own reading says it before.
+    expect(await asked(plain, `{{ ${token} }}`)).to.equal(1);
+    // However long the machine took for one of them.
+    const quick: number[] = [];
+    for (let run = 0; run < 10; run += 1) quick.push(await asked(plain));
+    expect(Math.min(...quick)).to.be.at.most(1);
+  });
+
+  it('is gone at the end of code that only took its time when its key was revoked meanwhile', async () => {
+    const { id, key } = await reactors.application({ permissions: ['token:use'] });
+    const slow = await reactors.script('await new Promise((r) => setTimeout(r, 1_500)); return {}');
+    const running = reactors.react(slow, {}, key);
+    await delay(300);
+    await reactors.manage(`DELETE /applications/${id}`);
+    expectProblem(await running, 401);
   });
 
   it('runs the code of the last edit, whoever else runs it meanwhile', async () => {

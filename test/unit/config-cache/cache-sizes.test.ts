@@ -55,8 +55,10 @@ describe('the configuration that a process keeps', () => {
     );
     const { at } = createReactorCache(shared());
     for (const { id } of rows) await at(tenantId, id, version);
-    expect(await statementsOf(() => at(tenantId, rows.at(-1)?.id ?? '', version))).to.equal(0);
-    expect(await statementsOf(() => at(tenantId, rows[0]?.id ?? '', version))).to.equal(1);
+    expect(await statementsOf(async () => at(tenantId, rows.at(-1)?.id ?? '', version))).to.equal(
+      0,
+    );
+    expect(await statementsOf(async () => at(tenantId, rows[0]?.id ?? '', version))).to.equal(1);
   });
 
   it('is 64 MiB of proxies, sealed configuration included', async () => {
