@@ -115,16 +115,20 @@ function tripwireFor(
   });
 }
 
-async function headOf(
+function headOf(
   { answer }: Exchange,
   { destinationDuration }: ProxyingServices['proxying']['metrics'],
 ): Promise<DestinationAnswer> {
   const startedAt = performance.now();
-  try {
-    return await answer;
-  } catch (error) {
-    throw destinationError(error);
-  } finally {
-    destinationDuration.observe((performance.now() - startedAt) / 1000);
-  }
+  const measure = (): void => destinationDuration.observe((performance.now() - startedAt) / 1000);
+  return answer.then(
+    (head) => {
+      measure();
+      return head;
+    },
+    (error: unknown) => {
+      measure();
+      throw destinationError(error);
+    },
+  );
 }

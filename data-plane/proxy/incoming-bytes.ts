@@ -1,6 +1,6 @@
 /** A request body that is read before it goes on, decoded, once, however often a request is decided. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { decompress, readCoding } from '../../shared/http/decompress.ts';
+import { type Coding, decompress, readCoding } from '../../shared/http/decompress.ts';
 import { readBody } from '../../shared/http/read-body.ts';
 import type { AcceptedRequest } from '../strict-request.ts';
 
@@ -14,15 +14,24 @@ export interface IncomingBytes {
   readonly decoded: Buffer;
 }
 
-/** Throws 413 over 5 MiB, on the wire or decoded, 415 for a coding that we do not undo. */
-export async function readIncomingBytes(
+/**
+ * A promise unless the bytes are here and not compressed. Throws 413 over 5 MiB, on the wire or decoded, 415 for a
+ * coding that we do not undo.
+ */
+export function readIncomingBytes(
   req: IncomingMessage,
   res: ServerResponse,
   head: AcceptedRequest,
-): Promise<IncomingBytes> {
+): IncomingBytes | Promise<IncomingBytes> {
   const coding = readCoding(head.contentEncoding);
   if (head.expectsContinue) res.writeContinue();
-  const wire = await readBody(req, { limitBytes: BODY_BYTES_MAX });
+  const wire = readBody(req, { limitBytes: BODY_BYTES_MAX });
+  const isHere = coding === 'identity' && !(wire instanceof Promise);
+  return isHere ? { wire, decoded: wire } : decode(wire, coding);
+}
+
+async function decode(reading: Buffer | Promise<Buffer>, coding: Coding): Promise<IncomingBytes> {
+  const wire = await reading;
   const isPlain = coding === 'identity' || wire.length === 0;
   return { wire, decoded: isPlain ? wire : await decompress(wire, coding, BODY_BYTES_MAX) };
 }

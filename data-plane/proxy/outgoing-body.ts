@@ -70,16 +70,33 @@ export function mustReadBody(
  * tripwire can mask; what `confirm` and `right.current` throw; a `TransformError` for a transform that
  * failed. `custom`: the transform chose the whole response, and nothing is forwarded.
  */
-export async function prepareRequest(
+export function prepareRequest(
+  request: OutgoingRequest,
+  context: ProxyContext,
+  services: Services,
+): Promise<PreparedRequest | { readonly custom: Answer }> {
+  const { tenant_id, request_transform: transform } = context.proxy;
+  const kind = bodyKind(request.contentType);
+  if (transform !== null) checkParsed(request.body, kind);
+  const found = findTexts(request.body, kind);
+  if (found !== undefined || transform !== null) {
+    return prepareChanged(found, request, context, services);
+  }
+  return services.gate.read(tenant_id).then((reading) => {
+    context.confirm(reading);
+    return prepared(request, new BroughtOut());
+  });
+}
+
+/** Of a body that may hold expressions, or that a transform is to see. */
+async function prepareChanged(
+  found: ExpressionTexts | undefined,
   request: OutgoingRequest,
   context: ProxyContext,
   services: Services,
 ): Promise<PreparedRequest | { readonly custom: Answer }> {
   const { tenant_id, request_transform: transform, leak_tripwire } = context.proxy;
   const broughtOut = new BroughtOut();
-  const kind = bodyKind(request.contentType);
-  if (transform !== null) checkParsed(request.body, kind);
-  const found = findTexts(request.body, kind);
   const detokenized = found && (await detokenizeBody(found, request.body, context, services));
   if (detokenized === undefined) context.confirm(await services.gate.read(tenant_id));
   const body = detokenized?.body ?? request.body;

@@ -21,8 +21,8 @@ export interface IncomingRequest {
   readonly rawHeaders: readonly string[];
   /** The run of a script that sends it, if it is one. */
   readonly callingRun?: CallingRun | undefined;
-  /** All of its body; called at most once. Throws 413 over 5 MiB. */
-  readBytes(): Promise<IncomingBytes>;
+  /** All of its body; called at most once. A promise unless it is here. Throws 413 over 5 MiB. */
+  readBytes(): IncomingBytes | Promise<IncomingBytes>;
   /** Its body as it goes on when nobody looks into it. */
   passBody(): RequestBody | Buffer;
 }
@@ -42,7 +42,7 @@ export class RequestPreparation {
   readonly #incoming: IncomingRequest;
   readonly #request: ProxyRequest;
   readonly #services: ProxyingServices;
-  #bytes: Promise<IncomingBytes> | undefined;
+  #bytes: IncomingBytes | Promise<IncomingBytes> | undefined;
 
   constructor(incoming: IncomingRequest, request: ProxyRequest, services: ProxyingServices) {
     this.#incoming = incoming;
@@ -71,7 +71,7 @@ export class RequestPreparation {
   async #decideOnBody(caller: ProxyCaller, target: string): Promise<Prepared> {
     const { head, rawHeaders, callingRun } = this.#incoming;
     this.#bytes ??= this.#incoming.readBytes();
-    const bytes = await this.#bytes;
+    const bytes = this.#bytes instanceof Promise ? await this.#bytes : this.#bytes;
     const isCoded = bytes.decoded !== bytes.wire;
     const forwarded = forwardedHeaders(rawHeaders);
     const { path, query } = this.#request.suffix;

@@ -45,19 +45,19 @@ function isFramed(headers: readonly string[]): boolean {
 }
 
 /**
- * Hands the body on as it comes; resolves when nothing more will be written. `progressMs`: in which time
- * something must move.
+ * Hands the body on as it comes; a promise, unless it is here, that settles when nothing more will be written.
+ * `progressMs`: in which time something must move.
  */
 export function deliver(
   body: DestinationBody,
   res: ServerResponse,
   progressMs = PROGRESS_MS,
-): Promise<Delivery> {
+): Delivery | Promise<Delivery> {
   const { whole } = body;
   if (whole !== undefined) {
     if (whole.length > ONE_TEXT_BYTES_MAX) res.end(whole);
     else res.end(whole.toString('latin1'), 'latin1');
-    return Promise.resolve('complete');
+    return 'complete';
   }
   return new Promise((resolve) => {
     const watch = watchProgress(res, progressMs, () => {

@@ -102,7 +102,7 @@ async function answerOf(
   services: ProxyingServices,
 ): Promise<DestinationAnswer | WholeAnswer> {
   const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
-  res.once('close', gone);
+  res.on('close', gone);
   const hasTransform = caller.proxy.response_transform !== null;
   const isNeeded = (answer: DestinationAnswer) => hasTransform && isTransformed(answer, method);
   try {
@@ -142,17 +142,19 @@ function open(
   return send(pools, tenant_id, outgoing, reserved, call);
 }
 
-async function answerStream(
+function answerStream(
   { res, context }: ProxyCall,
   answer: DestinationAnswer,
-): Promise<ProxyOutcome> {
+): ProxyOutcome | Promise<ProxyOutcome> {
   try {
     writeHead(res, answer, context);
   } catch (error) {
     answer.body.abort();
     throw error;
   }
-  return DELIVERIES[await deliver(answer.body, res)];
+  const delivering = deliver(answer.body, res);
+  if (typeof delivering === 'string') return DELIVERIES[delivering];
+  return delivering.then((delivery) => DELIVERIES[delivery]);
 }
 
 async function answerTransformed(

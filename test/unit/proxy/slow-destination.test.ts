@@ -60,7 +60,7 @@ describe('a destination that keeps one waiting', () => {
       drip(socket, 'a');
     });
     const { body } = await exchange.answer;
-    const delivered = await deliverTo((res) => deliver(body, res, SHORT_MS));
+    const delivered = await deliverTo(async (res) => deliver(body, res, SHORT_MS));
     expect(delivered).to.deep.equal(['reset', 'reset']);
     await destination.allClosed();
   });
@@ -71,7 +71,7 @@ describe('a destination that keeps one waiting', () => {
       socket.write(Buffer.alloc(64 * 1024 * 1024));
     });
     const { body } = await exchange.answer;
-    const [delivery] = await deliverTo((res) => deliver(body, res, SHORT_MS), false);
+    const [delivery] = await deliverTo(async (res) => deliver(body, res, SHORT_MS), false);
     expect(delivery).to.equal('reset');
     await destination.allClosed();
   });
