@@ -47,7 +47,8 @@ async function issue(source: NodeJS.ProcessEnv, options: IssueOptions): Promise<
     '',
     `    ${key}`,
     '',
-    'Keys issued before go on working: delete their application to end them.',
+    `It is the key of application ${application.id}. Keys issued before go on working: delete`,
+    'their application to end them.',
   ]);
 }
 

@@ -56,6 +56,12 @@ const VARIABLES = {
     fallback: '3000',
     text: 'public port of the data plane',
   },
+  listenHost: {
+    name: 'LISTEN_HOST',
+    type: ipAddress,
+    shownFallback: 'all interfaces',
+    text: 'address of PORT',
+  },
   controlPlanePort: {
     name: 'CONTROL_PLANE_PORT',
     type: port,

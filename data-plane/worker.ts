@@ -9,6 +9,8 @@ import { createDataPlaneServer, type DataPlaneServer } from './server.ts';
 export interface WorkerSettings extends ServiceSettings {
   /** 0 takes any free port. */
   port: number;
+  /** An address of this machine; unset: all interfaces. */
+  listenHost: string | undefined;
   controlPlanePort: number;
   tlsCertFile: string | undefined;
   tlsKeyFile: string | undefined;
@@ -38,7 +40,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     http: createHttpMetrics(metrics, 'data'),
     tls: await readTls(settings),
   });
-  const port = await listen(dataPlane.server, settings.port, undefined);
+  const port = await listen(dataPlane.server, settings.port, settings.listenHost);
   return {
     ...dataPlane,
     port,

@@ -2,6 +2,7 @@
  * All of Sallyport on one machine: database, schema, first tenant, both planes, operators' listener.
  * Each part is put on a list as it comes up, so that a stop or a failure at any moment ends them all.
  */
+import { isIPv6 } from 'node:net';
 import type { Environment } from '../config/environment.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import { startMetricsServer } from '../shared/observability/metrics-server.ts';
@@ -44,6 +45,7 @@ export interface StartOptions {
 }
 
 const DEFAULT_METRICS_PORT = 9090;
+const LOCAL = ['0.0.0.0', '127.0.0.1', '::', '::1'];
 const UNUSED_KEY =
   'a management key exists already: SALLYPORT_BOOTSTRAP_KEY has no effect; `key issue` makes another';
 
@@ -90,8 +92,15 @@ export async function startAllInOne(options: StartOptions): Promise<AllInOne> {
 
   const scheme = environment.tlsCertFile === undefined ? 'http' : 'https';
   return {
-    baseUrl: `${scheme}://localhost:${planes.dataPlane.port}`,
+    baseUrl: `${scheme}://${nameOf(environment.listenHost)}:${planes.dataPlane.port}`,
     metricsPort: listener.port,
     lost: database.lost,
   };
+}
+
+/** Of an address, in a URL; those that `localhost` leads to are called so, which is what certificates know. */
+function nameOf(address: string | undefined): string {
+  const isLocal = address === undefined || LOCAL.includes(address);
+  if (isLocal) return 'localhost';
+  return isIPv6(address) ? `[${address}]` : address;
 }

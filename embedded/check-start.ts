@@ -17,19 +17,19 @@ const CONNECT_MS = 5_000;
 /** Throws when ports are taken, naming all of them. Only a hint: one may be taken a moment later. */
 export async function checkPorts(environment: Environment, metricsPort: number): Promise<void> {
   const ports = [
-    ['PORT', environment.port],
+    ['PORT', environment.port, 'LISTEN_HOST', environment.listenHost],
     ['CONTROL_PLANE_PORT', environment.controlPlanePort],
-    ['METRICS_PORT', metricsPort, environment.metricsHost],
+    ['METRICS_PORT', metricsPort, 'METRICS_HOST', environment.metricsHost],
   ] as const;
   const seen = new Map<number, string>();
   const problems: string[] = [];
-  for (const [name, port, host] of ports) {
+  for (const [name, port, hostName, host] of ports) {
     if (port === 0) continue;
     const other = seen.get(port);
     if (other !== undefined) throw new Error(`${name} and ${other} are the same port`);
     seen.set(port, name);
     const problem = await portProblem(port, host);
-    if (problem === 'EADDRNOTAVAIL') problems.push('METRICS_HOST is no address of this machine');
+    if (problem === 'EADDRNOTAVAIL') problems.push(`${hostName} is no address of this machine`);
     else if (problem !== undefined) {
       const what =
         problem === 'EADDRINUSE' ? 'is in use by another program' : `cannot be used (${problem})`;

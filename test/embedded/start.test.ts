@@ -101,10 +101,13 @@ describe('npm start', function () {
   });
 
   it('answers for all processes on one port, and ends with 0 on SIGTERM', async () => {
-    const started = start({ METRICS_HOST: '127.0.0.1' });
-    const { metricsUrl } = await ready(started);
-    const elsewhere = metricsUrl.replace('localhost', '127.0.0.2');
-    expect(await fetch(`${elsewhere}/healthz`).catch(() => 'refused')).to.equal('refused');
+    const started = start({ METRICS_HOST: '127.0.0.1', LISTEN_HOST: '127.0.0.1' });
+    const { baseUrl, metricsUrl } = await ready(started);
+    expect((await call(baseUrl, 'GET /openapi.json')).status).to.equal(200);
+    for (const url of [`${metricsUrl}/healthz`, `${baseUrl}/openapi.json`]) {
+      const elsewhere = url.replace('localhost', '127.0.0.2');
+      expect(await fetch(elsewhere).catch(() => 'refused')).to.equal('refused');
+    }
     const readiness = await call(metricsUrl, 'GET /readyz');
     const { sandbox, ...rest } = readiness.body;
     expect([readiness.status, rest]).to.deep.equal([200, { ready: true, problems: [] }]);
@@ -209,12 +212,19 @@ describe('npm start', function () {
     expect(await fs.readdir(dataDir)).to.deep.equal([]);
   });
 
-  it('says that METRICS_HOST is none of its addresses', async () => {
-    const settings = { METRICS_HOST: '192.0.2.1', METRICS_PORT: '9090' };
-    const { code, stderr } = await start(settings).finished;
-    expect([code, stderr]).to.deep.equal([
-      ...[1, 'Sallyport did not start: METRICS_HOST is no address of this machine\n'],
-    ]);
+  it('says that LISTEN_HOST and METRICS_HOST are none of its addresses', async () => {
+    const hosts = { LISTEN_HOST: '192.0.2.1', METRICS_HOST: '192.0.2.1' };
+    const { code, stderr } = await start({ ...hosts, PORT: '3000', METRICS_PORT: '9090' }).finished;
+    const problems = Object.keys(hosts).map((name) => `${name} is no address of this machine`);
+    expect([code, stderr]).to.deep.equal([1, `Sallyport did not start: ${problems.join('; ')}\n`]);
+  });
+
+  it('names the address it listens on', async () => {
+    const started = start({ LISTEN_HOST: '127.0.0.2' });
+    const [, baseUrl = ''] = await started.says(
+      /^Sallyport is ready at (http:\/\/127\.0\.0\.2:\d+)$/m,
+    );
+    expect((await call(baseUrl, 'GET /openapi.json')).status).to.equal(200);
   });
 
   it('checks the TLS files before it makes anything', async () => {

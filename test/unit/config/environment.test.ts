@@ -16,6 +16,7 @@ describe('readEnvironment', () => {
   it('has a default for everything that needs one', () => {
     expect(readEnvironment({})).to.deep.include({
       port: 3000,
+      listenHost: undefined,
       controlPlanePort: 3001,
       metricsPort: undefined,
       metricsHost: undefined,
@@ -65,6 +66,7 @@ describe('readEnvironment', () => {
 
   const bad: Record<string, string[]> = {
     PORT: ['65536', '-1', '80 ', '0x50', '3000.5', '1e3', 'http', '٣٠٠٠'],
+    LISTEN_HOST: ['localhost', '127.0.0.1:3000'],
     METRICS_HOST: ['localhost', '127.0.0', '127.0.0.1:9090', '[::1]', '*', 'secret'],
     TRUSTED_PROXY_HOPS: ['-1', '17', 'all'],
     DATABASE_POOL_MAX: ['0', '1', '1001', '16;'],
