@@ -31,12 +31,19 @@ export function writeHead(
   // An answer that is there before its request is: what follows on the connection is still that.
   if (context.close || !res.req.complete) flat.push('connection', 'close');
   // Whether such a body is whole nobody knows: ours must not end better than the destination's.
-  if (length === undefined && !isFramed(headers)) res.useChunkedEncodingByDefault = false;
+  if (length === undefined && mayHaveBody(status, res) && !isFramed(headers)) {
+    res.useChunkedEncodingByDefault = false;
+  }
   try {
     res.writeHead(status, flat);
   } catch (error) {
     throw invalidAnswer(error);
   }
+}
+
+/** RFC 9112 section 6.3: the others end with their heads. */
+function mayHaveBody(status: number, { req }: ServerResponse): boolean {
+  return status !== 204 && status !== 304 && req.method !== 'HEAD';
 }
 
 function isFramed(headers: readonly string[]): boolean {

@@ -28,6 +28,20 @@ describe('forwarding of answers', () => {
     ]);
   });
 
+  it('goes on with the connection after an answer that ends with its head', async () => {
+    for (const [method, head] of [
+      ['GET', 'HTTP/1.1 204 No Content\r\n\r\n'],
+      ['GET', 'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n'],
+      ['HEAD', 'HTTP/1.1 200 OK\r\nX: 1\r\n\r\n'],
+    ] as const) {
+      const { lines } = await behind(head);
+      const both = request(`${method} /proxy`, lines) + request('GET /none', ['Connection: close']);
+      const { text } = await sendRaw(forwarding.proxies.port, both);
+      const statuses = Array.from(text.matchAll(/HTTP\/1\.1 (\d{3})/g), ([, status]) => status);
+      expect(statuses, head).to.deep.equal([head.slice(9, 12), '404']);
+    }
+  });
+
   it('drops what is ours and what is of the connection', async () => {
     const { lines } = await behind(
       'HTTP/1.1 200 OK\r\nBT-PROXY-DESTINATION-STATUS: 500\r\nbt-trace-id: forged\r\n' +
