@@ -22,6 +22,7 @@ import {
   START_MS_MAX,
 } from './protocol.ts';
 import { readHostMessage } from './script-result.ts';
+import { ThreadHolders } from './thread-holders.ts';
 
 /** How often memory and deadlines are looked at while a run is in the host (design section 8). */
 const POLL_MS = 20;
@@ -63,6 +64,7 @@ export class HostProcess {
   readonly #inFlight = new Map<number, RunMessage>();
   readonly #known = new Set<string>();
   readonly #poll: NodeJS.Timeout;
+  readonly #holders: ThreadHolders;
   #busy: readonly number[] = [];
   #heard_at_ms = monotonicNow();
   #lost: LossReason | undefined;
@@ -74,21 +76,13 @@ export class HostProcess {
   constructor(options: HostOptions) {
     this.#options = options;
     requireOurCode(options.modules_folder);
+    this.#holders = new ThreadHolders(options.thread_count);
     const [program, argv] = hostCommand(
       options.isolation,
       options.thread_count,
       options.modules_folder,
     );
-    this.#child = spawn(program, argv, {
-      cwd: '/',
-      env: {},
-      // A session of its own: Ctrl-C in the terminal is for the gateway.
-      detached: true,
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    });
-    // Said without descriptors for its pipes, too, when nothing below gets to listen.
-    this.#child.on('error', () => undefined);
-    if ((this.#child.stdio as unknown) === undefined) throw new Error('no descriptors are left');
+    this.#child = spawnHost(program, argv, this.#holders);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.ready = promise;
     promise.catch(() => undefined);
@@ -205,12 +199,33 @@ export class HostProcess {
   #end(): void {
     clearInterval(this.#poll);
     const reason = this.#lost ?? 'ended';
-    const inside = (ids: readonly number[]): Set<number> =>
-      new Set(ids.filter((id) => this.#inFlight.has(id)));
-    const named = inside(reason === 'deadline' ? this.#overdue : this.#busy);
-    const suspects = named.size > 0 ? named : new Set(this.#inFlight.keys());
+    const holders = this.#holders.readAndClose();
+    const named = reason === 'deadline' ? this.#overdue : reason === 'memory' ? [] : holders;
+    const inside = new Set(named.filter((id) => this.#inFlight.has(id)));
+    // Memory is held by whoever holds it, not by who computes.
+    const suspects = inside.size > 0 ? inside : new Set(this.#inFlight.keys());
     this.#inFlight.clear();
-    this.#options.onLost(reason, { ids: suspects, seen: named.size > 0 || reason !== 'ended' });
+    this.#options.onLost(reason, { ids: suspects, seen: inside.size > 0 || reason !== 'ended' });
+  }
+}
+
+/** Throws when the system gives it no process or no pipe; nothing is left open then. */
+function spawnHost(program: string, argv: string[], holders: ThreadHolders): ChildProcess {
+  try {
+    const child = spawn(program, argv, {
+      cwd: '/',
+      env: {},
+      // A session of its own: Ctrl-C in the terminal is for the gateway.
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', holders.descriptor ?? 'ignore'],
+    });
+    // Said without descriptors for its pipes, too, when nothing else gets to listen.
+    child.on('error', () => undefined);
+    if ((child.stdio as unknown) === undefined) throw new Error('no descriptors are left');
+    return child;
+  } catch (error) {
+    holders.readAndClose();
+    throw error;
   }
 }
 

@@ -40,7 +40,13 @@ export const ERROR_ENTRIES_MAX = 100;
 export const ERROR_CHARACTERS_MAX = 1024 * 1024;
 /** Headers of a custom response. */
 export const CUSTOM_HEADERS_MAX = 100;
-/** How long a run may keep its thread busy before its host reports it as one to suspect. */
+/** Descriptor, in a host, of the file where its threads write who holds them (thread-holders.ts). */
+export const HOLDERS_DESCRIPTOR = 4;
+/** For each thread in turn: the id of the run that holds it, or 0. */
+export const HOLDER_BYTES = Int32Array.BYTES_PER_ELEMENT;
+/** Fits there. */
+export const RUN_ID_MAX = 2 ** 31 - 1;
+/** How long a run may keep its thread busy before its host reports it as one that holds it. */
 export const BUSY_REPORT_MS = 10;
 
 /** A host with work that was silent for longer is taken for hung; it reports at least each second. */

@@ -16,6 +16,7 @@ import {
   type CancelMessage,
   monotonicNow,
   type ResultMessage,
+  RUN_ID_MAX,
   type RunPurpose,
   type ScriptRun,
 } from './protocol.ts';
@@ -154,7 +155,7 @@ export class Supervisor {
     ends_at_ms: number,
   ): Promise<ScriptRun> {
     return new Promise((resolve, reject) => {
-      const id = ++this.#lastId;
+      const id = this.#nextId();
       const run = createPendingRun(request, { id, purpose, ends_at_ms }, (waits) =>
         this.#park(run, waits),
       );
@@ -171,11 +172,20 @@ export class Supervisor {
       try {
         this.#place(run);
       } catch (error) {
-        this.#pending.delete(run.message.id);
-        release();
-        reject(error);
+        // Settled like any other, so that nothing of it is left; only what is told differs.
+        run.settle = () => {
+          release();
+          reject(error);
+        };
+        this.#settle(run, busy('machine'));
       }
     });
+  }
+
+  /** Ids that rise, and begin again long after those before have ended. */
+  #nextId(): number {
+    this.#lastId = this.#lastId === RUN_ID_MAX ? 1 : this.#lastId + 1;
+    return this.#lastId;
   }
 
   #park(run: PendingRun, waits: boolean): void {
@@ -196,7 +206,7 @@ export class Supervisor {
 
   #isolate(run: PendingRun): void {
     // One that is there already goes on in the next host.
-    if (this.#quarantine.isCurrent(run)) this.#send(run, this.#hosts.quarantine());
+    if (this.#quarantine.has(run)) this.#send(run, this.#hosts.quarantine());
     else if (!this.#quarantine.enter(run)) this.#settle(run, busy('tenant'));
   }
 
@@ -253,12 +263,12 @@ export class Supervisor {
   async #judge(run: PendingRun, reason: LossReason, seen: boolean, count: number): Promise<void> {
     const { calledOut } = run.calls;
     // Without quarantine nothing else would end a script that ends every host at once.
-    const known = seen || !this.#spares || this.#quarantine.isCurrent(run);
+    const known = seen || !this.#spares || this.#quarantine.isAlone(run);
     const certain = reason === 'deadline' || (count === 1 && known);
-    const heldThread = count <= this.#thread_count;
     let acquit: (() => void) | undefined;
     if (this.#spares && certain) acquit = this.#quarantine.convict(run);
-    else if (this.#spares && calledOut && heldThread) acquit = this.#quarantine.suspect(run);
+    else if (this.#spares && count <= this.#thread_count)
+      acquit = calledOut ? this.#quarantine.suspect(run) : this.#quarantine.doubt(run);
     const innocent = reason === 'ended' && (await this.#outsideCause.ofLoss());
     if (innocent) acquit?.();
     // Where the script runs next, if it does: started meanwhile.

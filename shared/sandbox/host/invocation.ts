@@ -115,6 +115,11 @@ export class Invocation {
     );
   }
 
+  /** Its isolate was disposed of while it waited. */
+  endOutOfMemory(): void {
+    this.#end('memory', '');
+  }
+
   /** Runs customer code for as long as this run may still compute, then looks what came of it. */
   #segment(work: (prepared: PreparedContext, timeout_ms: number) => void): void {
     const started = monotonicNow();

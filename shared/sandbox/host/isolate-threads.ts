@@ -136,7 +136,8 @@ export class IsolateThreads {
     };
     this.#threads.push(thread);
     port1.on('message', (reports: readonly ThreadReport[]) => this.#take(thread, reports));
-    const task: ThreadTask = { port: port2, progress, bundles };
+    const index = this.#threads.length - 1;
+    const task: ThreadTask = { port: port2, progress, index, bundles };
     pool.run(task, { transferList: [port2] }).then(onLost, onLost);
   }
 

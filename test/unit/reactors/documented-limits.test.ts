@@ -31,6 +31,9 @@ const LIMITS = {
   'time of a run, waiting included': seconds(protocol.DEADLINE_MS_DEFAULT),
   'time a run may compute in all': seconds(protocol.COMPUTE_MS_MAX),
   "memory of a script version's isolate": `${protocol.ISOLATE_MEMORY_MB_MAX} MiB`,
+  'memory of all isolates of a thread whose runs wait': bytes(
+    inSandbox('host/isolate-thread', 'WAITING_BYTES_MAX'),
+  ),
   'arguments and configuration, as JSON': bytes(protocol.REQUEST_BYTES_MAX),
   'result, as JSON': bytes(protocol.RESULT_BYTES_MAX),
   'console of a run': bytes(protocol.CONSOLE_BYTES_MAX),

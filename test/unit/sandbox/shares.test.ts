@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { placeTenant } from '../../../shared/sandbox/placement.ts';
@@ -173,6 +174,48 @@ describe('the quarantine', () => {
     quarantine.leave(runs[0] as (typeof runs)[0], false);
     quarantine.leave(runs[1] as (typeof runs)[0], false);
     expect(started).to.deep.equal(['a', 'a', 'b']);
+  });
+
+  it('gives others a turn beside runs that stay, whatever of their tenant waits as well', async () => {
+    const started: string[] = [];
+    const quarantine = new Quarantine<{ tenant_id: string; script_key: string }>((run) =>
+      started.push(run.tenant_id),
+    );
+    const staying = Array.from({ length: 6 }, () => ({ tenant_id: 'a', script_key: 'a/1' }));
+    for (const run of staying) quarantine.enter(run);
+    const [first] = staying;
+    if (first === undefined) throw new Error('nobody stays');
+    expect(quarantine.isAlone(first)).to.equal(true);
+    while (started.length < 2) await delay(10);
+    expect(quarantine.has(first) && !quarantine.isAlone(first)).to.equal(true);
+    const other = { tenant_id: 'b', script_key: 'b/1' };
+    quarantine.enter(other);
+    // In its turn, and no third of the tenant before it.
+    while (!quarantine.has(other)) await delay(10);
+    quarantine.leave(other, true);
+    expect(started).to.deep.equal(['a', 'a', 'b']);
+    quarantine.leave(first, true);
+    expect(started).to.deep.equal(['a', 'a', 'b', 'a']);
+    for (const run of staying) quarantine.leave(run, true);
+  });
+
+  it('adds suspicions of a tenant up, and takes back those of runs that then ended well', () => {
+    const quarantine = new Quarantine<{ tenant_id: string; script_key: string }>(() => undefined);
+    const runs = Array.from({ length: 6 }, (_item, index) => ({
+      ...{ tenant_id: 'a', script_key: `a/${index}` },
+    }));
+    const other = { tenant_id: 'a', script_key: 'a/other' };
+    for (const run of runs) {
+      expect(quarantine.holds(other, false)).to.equal(false);
+      quarantine.doubt(run);
+    }
+    expect(quarantine.holds(other, false)).to.equal(true);
+    for (const run of runs.slice(0, 1)) quarantine.leave(run, true);
+    expect(quarantine.holds(other, false)).to.equal(false);
+    quarantine.suspect(other)();
+    expect(quarantine.holds(other, false)).to.equal(false);
+    quarantine.suspect({ tenant_id: 'a', script_key: 'a/new' });
+    expect(quarantine.holds(other, false)).to.equal(true);
   });
 
   it('lets a script go after it has behaved, not before', () => {

@@ -1,0 +1,43 @@
+/**
+ * Which run holds which thread of a host, as the threads wrote it last: whoever ends a host holds a thread as it
+ * does. In a file that has no name, so that it outlives the host and nothing else; it holds numbers only.
+ */
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync, readSync, unlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const FOLDERS = [tmpdir(), '/dev/shm'];
+
+export class ThreadHolders {
+  /** Of this process; `undefined` where no file can be made, and nothing is known. */
+  readonly descriptor: number | undefined = openUnnamed();
+  readonly #thread_count: number;
+
+  constructor(thread_count: number) {
+    this.#thread_count = thread_count;
+  }
+
+  /** Ids of the runs that hold a thread. Gives the file back: call it once, when the host has ended. */
+  readAndClose(): number[] {
+    if (this.descriptor === undefined) return [];
+    const holders = new Int32Array(this.#thread_count);
+    readSync(this.descriptor, holders, 0, holders.byteLength, 0);
+    closeSync(this.descriptor);
+    return [...holders].filter((id) => id !== 0);
+  }
+}
+
+function openUnnamed(): number | undefined {
+  for (const folder of FOLDERS) {
+    const path = join(folder, `sallyport-${randomBytes(16).toString('hex')}`);
+    try {
+      const descriptor = openSync(path, 'wx+', 0o600);
+      unlinkSync(path);
+      return descriptor;
+    } catch {
+      // The next folder, or none.
+    }
+  }
+  return undefined;
+}
