@@ -21,7 +21,7 @@ export interface Program {
 }
 
 /** Variables of the machine that a program of ours may see; settings of ours are not among them. */
-const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'NODE_V8_COVERAGE'];
+const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'NODE_V8_COVERAGE', 'NODE_COMPILE_CACHE'];
 
 /** Starts `entry` (from the root of the repository) with exactly these settings. */
 export function startProgram(
