@@ -5,7 +5,7 @@ import type { Claim } from './claim.ts';
 import { median } from './statistics.ts';
 
 const ROUNDS = 15;
-/** A slot, a spare and a quarantine host. */
+/** A slot and a spare. */
 const HOSTS = 2;
 const LOOK_MS = 5;
 

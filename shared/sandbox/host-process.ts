@@ -50,7 +50,7 @@ export interface HostOptions {
   readonly onResult: (result: ResultMessage, body: string) => void;
   /** A run that is in this host calls out, or takes that back. */
   readonly onCall: (message: CallMessage | CancelMessage, body: string) => void;
-  /** `suspects`: the runs that can have caused it; never empty when any was in flight. */
+  /** `suspects`: the runs that can have caused it; none when nobody in it can. */
   readonly onLost: (reason: LossReason, suspects: Suspects) => void;
 }
 
@@ -202,8 +202,9 @@ export class HostProcess {
     const holders = this.#holders.readAndClose();
     const named = reason === 'deadline' ? this.#overdue : reason === 'memory' ? [] : holders;
     const inside = new Set(named.filter((id) => this.#inFlight.has(id)));
-    // Memory is held by whoever holds it, not by who computes.
-    const suspects = inside.size > 0 ? inside : new Set(this.#inFlight.keys());
+    // Whoever ends a host holds a thread of it. Memory is held by whoever holds it, not by who computes.
+    const isOutside = reason === 'ended' && this.#holders.isKnown;
+    const suspects = inside.size > 0 || isOutside ? inside : new Set(this.#inFlight.keys());
     this.#inFlight.clear();
     this.#options.onLost(reason, { ids: suspects, seen: inside.size > 0 || reason !== 'ended' });
   }

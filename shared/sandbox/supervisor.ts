@@ -243,6 +243,7 @@ export class Supervisor {
   }
 
   #takeLoss(host: HostProcess, reason: LossReason, { ids, seen }: Suspects): void {
+    // Nobody held a thread of it.
     if (reason === 'ended' && ids.size === 0 && host.isReady) this.#outsideCause.idleLost();
     const affected = [...this.#pending.values()].filter((run) => run.host === host);
     for (const run of affected) {

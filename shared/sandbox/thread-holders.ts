@@ -18,6 +18,10 @@ export class ThreadHolders {
     this.#thread_count = thread_count;
   }
 
+  get isKnown(): boolean {
+    return this.descriptor !== undefined;
+  }
+
   /** Ids of the runs that hold a thread. Gives the file back: call it once, when the host has ended. */
   readAndClose(): number[] {
     if (this.descriptor === undefined) return [];

@@ -61,6 +61,19 @@ describe('the blame for a lost host', function () {
     expect((await sitting).kind).to.equal('ok');
   });
 
+  it('is on nobody when none of its threads was held: whoever waited there runs again at once', async () => {
+    const waits = script(
+      `await new Promise((resolve) => setTimeout(resolve, 300)); return 'done';`,
+    );
+    const waiting = sandbox.result(waits);
+    await sandbox.value(script('return 1;'));
+    const [serving] = sandbox.supervisor.status().pids;
+    process.kill(serving as number, 'SIGKILL');
+    expect(await waiting).to.deep.equal(DONE);
+    // The slot's and the spare: none was started for suspects.
+    expect(sandbox.supervisor.status().pids).to.have.lengthOf(2);
+  });
+
   it('adds up on a tenant that ends hosts with ever new scripts, after a call and behind decoys', async () => {
     let over = false;
     const decoys = ['decoy a', 'decoy b'].map(async (tenant_id) => {
