@@ -1,7 +1,8 @@
 /**
  * Where scripts run that ended a host, or may have: one after another, so that what happens there is known
- * to be theirs; beside one that stays for long, others. A script leaves after it has behaved; a suspect that ends well was never at fault. A
- * tenant whose scripts end one host after the other is here as a whole until they do not.
+ * to be theirs; beside one that stays for long, others. A script leaves after it has behaved; a suspect that
+ * ends well was never at fault. A tenant whose scripts end one host after the other is here as a whole until
+ * they do not.
  */
 import { LRUCache } from 'lru-cache';
 import { monotonicNow } from './protocol.ts';
@@ -31,8 +32,8 @@ export interface QuarantinedRun {
   readonly script_key: string;
 }
 
-/** By tenant, on the clock of the quarantine. */
-type Times = LRUCache<string, readonly number[]>;
+/** By tenant. An object each, so that one is taken back once, and no other of the same millisecond. */
+type Times = LRUCache<string, readonly { readonly at_ms: number }[]>;
 
 export class Quarantine<Run extends QuarantinedRun> {
   readonly #goodRunsLeft = new LRUCache<string, number>({ max: SCRIPTS_MAX });
@@ -61,7 +62,7 @@ export class Quarantine<Run extends QuarantinedRun> {
     if (this.#goodRunsLeft.has(script_key)) return true;
     const since = this.#now() - TENANT_WHILE_MS;
     const recent = (of: Times): number =>
-      (of.get(tenant_id) ?? []).filter((at_ms) => at_ms > since).length;
+      (of.get(tenant_id) ?? []).filter(({ at_ms }) => at_ms > since).length;
     if (recent(this.#suspicions) >= TENANT_SUSPICIONS_MAX) return true;
     return recent(this.#offences) >= (isDear ? 1 : TENANT_OFFENCES_MAX);
   }
@@ -93,12 +94,11 @@ export class Quarantine<Run extends QuarantinedRun> {
   }
 
   #note(times: Times, tenant_id: string): () => void {
-    const at_ms = this.#now();
-    times.set(tenant_id, [...(times.get(tenant_id) ?? []), at_ms].slice(-TIMES_MAX));
+    const time = { at_ms: this.#now() };
+    times.set(tenant_id, [...(times.get(tenant_id) ?? []), time].slice(-TIMES_MAX));
     return () => {
-      const known = times.get(tenant_id) ?? [];
-      const index = known.lastIndexOf(at_ms);
-      if (index >= 0) times.set(tenant_id, known.toSpliced(index, 1));
+      const left = (times.get(tenant_id) ?? []).filter((known) => known !== time);
+      times.set(tenant_id, left);
     };
   }
 

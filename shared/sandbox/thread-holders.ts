@@ -3,19 +3,22 @@
  * does. In a file that has no name, so that it outlives the host and nothing else; it holds numbers only.
  */
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, readSync, unlinkSync } from 'node:fs';
+import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { HOLDER_BYTES } from './protocol.ts';
 
-const FOLDERS = [tmpdir(), '/dev/shm'];
+/** In memory where there is such a folder. */
+const FOLDERS = ['/dev/shm', tmpdir()];
 
 export class ThreadHolders {
   /** Of this process; `undefined` where no file can be made, and nothing is known. */
-  readonly descriptor: number | undefined = openUnnamed();
+  readonly descriptor: number | undefined;
   readonly #thread_count: number;
 
   constructor(thread_count: number) {
     this.#thread_count = thread_count;
+    this.descriptor = openUnnamed(thread_count * HOLDER_BYTES);
   }
 
   get isKnown(): boolean {
@@ -32,15 +35,19 @@ export class ThreadHolders {
   }
 }
 
-function openUnnamed(): number | undefined {
+/** Filled now: a disk that is full later has room for what is there. */
+function openUnnamed(bytes: number): number | undefined {
   for (const folder of FOLDERS) {
     const path = join(folder, `sallyport-${randomBytes(16).toString('hex')}`);
+    let descriptor: number | undefined;
     try {
-      const descriptor = openSync(path, 'wx+', 0o600);
+      descriptor = openSync(path, 'wx+', 0o600);
       unlinkSync(path);
+      writeSync(descriptor, Buffer.alloc(bytes));
       return descriptor;
     } catch {
       // The next folder, or none.
+      if (descriptor !== undefined) closeSync(descriptor);
     }
   }
   return undefined;

@@ -195,7 +195,11 @@ class IsolateThread {
     progress[0] = id;
     Atomics.add(progress, 1, 1);
     // For the gateway, when this process is no more: 1.4 µs.
-    writeSync(HOLDERS_DESCRIPTOR, progress, 0, HOLDER_BYTES, index * HOLDER_BYTES);
+    try {
+      writeSync(HOLDERS_DESCRIPTOR, progress, 0, HOLDER_BYTES, index * HOLDER_BYTES);
+    } catch {
+      // A disk that copies what is overwritten may be full: scripts run all the same.
+    }
   }
 
   #tell(message: ThreadReport['message'], body: string): void {
