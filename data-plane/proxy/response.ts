@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ResponseContext } from '../answer.ts';
+import { endTogether } from '../end-together.ts';
 import { type DestinationBody, PROGRESS_BYTES_MIN, PROGRESS_MS } from './destination-body.ts';
 import type { DestinationAnswer } from './exchange.ts';
 import { addedHeaders, headerOf, returnedHeaders } from './headers.ts';
@@ -62,8 +63,8 @@ export function deliver(
 ): Delivery | Promise<Delivery> {
   const { whole } = body;
   if (whole !== undefined) {
-    if (whole.length > ONE_TEXT_BYTES_MAX) res.end(whole);
-    else res.end(whole.toString('latin1'), 'latin1');
+    if (whole.length > ONE_TEXT_BYTES_MAX) endTogether(res, whole);
+    else endTogether(res, whole.toString('latin1'), 'latin1');
     return 'complete';
   }
   return new Promise((resolve) => {

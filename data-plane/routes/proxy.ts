@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../shared/errors.ts';
 import { type FailureLog, type ResponseContext, writeAnswer } from '../answer.ts';
+import { endTogether } from '../end-together.ts';
 import type { Answer } from '../exchange.ts';
 import type { BroughtOut } from '../proxy/brought-out.ts';
 import { decideCurrently, findCaller, type ProxyCaller } from '../proxy/caller.ts';
@@ -180,7 +181,7 @@ function answerWhole(
   { status, headers, body }: WholeAnswer,
 ): ProxyOutcome {
   writeHead(res, { status, headers }, context, body.length);
-  res.end(body);
+  endTogether(res, body);
   return 'forwarded';
 }
 
