@@ -21,6 +21,7 @@ import {
   SILENCE_MS_MAX,
   START_MS_MAX,
 } from './protocol.ts';
+import { RunTable } from './run-table.ts';
 import { readHostMessage } from './script-result.ts';
 import { ThreadHolders } from './thread-holders.ts';
 
@@ -61,7 +62,7 @@ export class HostProcess {
   readonly #options: HostOptions;
   readonly #child: ChildProcess;
   readonly #stream: FrameStream<GatewayMessage>;
-  readonly #inFlight = new Map<number, RunMessage>();
+  readonly #inFlight = new RunTable<RunMessage>();
   readonly #known = new Set<string>();
   readonly #poll: NodeJS.Timeout;
   readonly #holders: ThreadHolders;
@@ -166,7 +167,7 @@ export class HostProcess {
   #watch(): void {
     if (this.#inFlight.size === 0 || this.#lost !== undefined) return;
     const now = monotonicNow();
-    const overdue = [...this.#inFlight.values()].filter((run) => now > run.ends_at_ms + GRACE_MS);
+    const overdue = this.#inFlight.values().filter((run) => now > run.ends_at_ms + GRACE_MS);
     const holding = overdue.filter((run) => this.#busy.includes(run.id));
     if (holding.length > 0) {
       this.#overdue = holding.map((run) => run.id);
@@ -204,7 +205,8 @@ export class HostProcess {
     const inside = new Set(named.filter((id) => this.#inFlight.has(id)));
     // Whoever ends a host holds a thread of it. Memory is held by whoever holds it, not by who computes.
     const isOutside = reason === 'ended' && this.#holders.isKnown;
-    const suspects = inside.size > 0 || isOutside ? inside : new Set(this.#inFlight.keys());
+    const suspects =
+      inside.size > 0 || isOutside ? inside : new Set(this.#inFlight.values().map(({ id }) => id));
     this.#inFlight.clear();
     this.#options.onLost(reason, { ids: suspects, seen: inside.size > 0 || reason !== 'ended' });
   }

@@ -22,6 +22,7 @@ import {
 } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
 import { busy, INTERRUPTED, isGood, lossOf } from './run-endings.ts';
+import { RunTable } from './run-table.ts';
 import { endOf, requestBytes, type ScriptRequest, whyRefused } from './script-request.ts';
 import { readResult } from './script-result.ts';
 import { type ShareLimits, TenantShares } from './tenant-shares.ts';
@@ -65,7 +66,7 @@ export class Supervisor {
   readonly #shares: TenantShares;
   readonly #quarantine: Quarantine<PendingRun>;
   readonly #outsideCause = new OutsideCause();
-  readonly #pending = new Map<number, PendingRun>();
+  readonly #pending = new RunTable<PendingRun>();
   readonly #thread_count: number;
   readonly #spares: boolean;
   #lastId = 0;
@@ -245,7 +246,7 @@ export class Supervisor {
   #takeLoss(host: HostProcess, reason: LossReason, { ids, seen }: Suspects): void {
     // Nobody held a thread of it.
     if (reason === 'ended' && ids.size === 0 && host.isReady) this.#outsideCause.idleLost();
-    const affected = [...this.#pending.values()].filter((run) => run.host === host);
+    const affected = this.#pending.values().filter((run) => run.host === host);
     for (const run of affected) {
       run.host = undefined;
       if (reason === 'closed')
