@@ -3,22 +3,24 @@
  * are covered by checkpoints already. The base of positions is raised then, so that the trail goes on
  * behind its end; what was written in between is moved there too.
  */
-import type { Queryable } from '../postgres/pool.ts';
+import type { PoolClient, Queryable } from '../postgres/pool.ts';
+import { withPatience } from '../postgres/silence.ts';
 import type { StoredCheckpoint } from './checkpoint-store.ts';
 
 /** Writers wait meanwhile; it happens once after a restore, and a whole month is looked through. */
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** The client's own limit, which is that of usual statements. */
-const PATIENT = { query_timeout: STATEMENT_TIMEOUT_MS };
-
 /** In the transaction of the next checkpoint. `head`: the newest checkpoint there is. */
-export async function restoreOrder(client: Queryable, head: StoredCheckpoint): Promise<void> {
+export async function restoreOrder(client: PoolClient, head: StoredCheckpoint): Promise<void> {
   if ((await readNext(client)) >= head.to_position) return;
+  // The client's own limit is that of usual statements.
+  await withPatience(client, STATEMENT_TIMEOUT_MS, () => raiseBase(client, head));
+}
+
+async function raiseBase(client: PoolClient, head: StoredCheckpoint): Promise<void> {
   await client.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
   // Waits for all who have written with the old base, and lets nobody begin.
   await client.query('LOCK TABLE audit_log IN SHARE ROW EXCLUSIVE MODE');
   await client.query({
-    ...PATIENT,
     text: `
       UPDATE audit_positions SET base = greatest($1::int8, (SELECT max(position) + 1 FROM audit_log))
         - pg_current_xact_id()::text::int8
@@ -27,7 +29,6 @@ export async function restoreOrder(client: Queryable, head: StoredCheckpoint): P
   });
   // No checkpoint covers a row that is younger than itself.
   await client.query({
-    ...PATIENT,
     text: `
       UPDATE audit_log SET position = p.base + pg_current_xact_id()::text::int8
       FROM audit_positions p

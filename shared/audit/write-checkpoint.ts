@@ -4,7 +4,7 @@
  */
 import type { KeyObject } from 'node:crypto';
 import { ADVISORY_LOCKS } from '../postgres/advisory-locks.ts';
-import { inTransaction, type Pool, type Queryable } from '../postgres/pool.ts';
+import { inTransaction, type Pool, type PoolClient, type Queryable } from '../postgres/pool.ts';
 import {
   type CheckpointContent,
   checkpointDigest,
@@ -39,7 +39,7 @@ export function writeCheckpoint(options: CheckpointOptions): Promise<StoredCheck
 }
 
 async function writeNext(
-  client: Queryable,
+  client: PoolClient,
   { installation, months }: CheckpointOptions,
 ): Promise<StoredCheckpoint | undefined> {
   const head = await readHead(client);

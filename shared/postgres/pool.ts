@@ -5,6 +5,7 @@
 import pg from 'pg';
 import type { Logger } from '../observability/logger.ts';
 import { isDatabaseUnavailable } from './database-error.ts';
+import { endWhenSilent } from './silence.ts';
 
 /**
  * A query may take this long before Postgres ends it. Somewhat less than the client's own limit: what
@@ -64,7 +65,6 @@ export function createPool(options: PoolOptions): Pool {
     options: sessionOptions(options.clockOffsetSeconds),
     statement_timeout: STATEMENT_TIMEOUT_MS,
     lock_timeout: LOCK_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
@@ -73,6 +73,7 @@ export function createPool(options: PoolOptions): Pool {
   pool.on('error', onLost);
   pool.on('connect', (client) => {
     client.on('error', onLost);
+    endWhenSilent(client, QUERY_TIMEOUT_MS);
   });
   return pool;
 }
