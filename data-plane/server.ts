@@ -134,14 +134,15 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
     }
   }
 
-  async function forward(
+  function forward(
     arrival: Arrival,
     head: AcceptedRequest,
     context: ResponseContext,
   ): Promise<void> {
     const { req, res } = arrival;
-    await proxy({ req, res, head, context }, services, logFailure);
-    measure(arrival, PROXY_PATH, res.statusCode);
+    return proxy({ req, res, head, context }, services, logFailure).then(() =>
+      measure(arrival, PROXY_PATH, res.statusCode),
+    );
   }
 
   /** Another method of a path of ours is 405; other paths are the control plane's. */

@@ -34,30 +34,32 @@ export function isTransformed({ status }: { status: number }, method: string): b
  * cannot be. A body that is not whole must be taken or aborted. `isNeeded`: whether it must be whole;
  * it is, too, where values are to be masked in what is compressed.
  */
-export async function receive(
+export function receive(
   exchange: Exchange,
   sent: Sent,
   { proxy }: ProxyCaller,
   services: ProxyingServices,
   isNeeded: (answer: DestinationAnswer) => boolean,
 ): Promise<DestinationAnswer | WholeAnswer> {
-  const answer = await headOf(exchange, services.proxying.metrics);
-  const tripwire = tripwireFor(sent, proxy, services);
-  if (isNeeded(answer) || mustDecode(answer, sent, tripwire)) return readWhole(answer, tripwire);
-  if (tripwire === undefined) return answer;
-  const body = hasBody(answer, sent) ? tripwire.stream(answer) : answer.body;
-  return { status: answer.status, headers: tripwire.headers(answer.headers), body };
+  return headOf<DestinationAnswer | WholeAnswer>(exchange, services.proxying.metrics, (answer) => {
+    const tripwire = tripwireFor(sent, proxy, services);
+    if (isNeeded(answer) || mustDecode(answer, sent, tripwire)) return readWhole(answer, tripwire);
+    if (tripwire === undefined) return answer;
+    const body = hasBody(answer, sent) ? tripwire.stream(answer) : answer.body;
+    return { status: answer.status, headers: tripwire.headers(answer.headers), body };
+  });
 }
 
 /** The same for an answer that is needed whole. */
-export async function receiveWhole(
+export function receiveWhole(
   exchange: Exchange,
   sent: Sent,
   { proxy }: ProxyCaller,
   services: ProxyingServices,
 ): Promise<WholeAnswer> {
-  const answer = await headOf(exchange, services.proxying.metrics);
-  return readWhole(answer, tripwireFor(sent, proxy, services));
+  return headOf(exchange, services.proxying.metrics, (answer) =>
+    readWhole(answer, tripwireFor(sent, proxy, services)),
+  );
 }
 
 export function isWhole(answer: DestinationAnswer | WholeAnswer): answer is WholeAnswer {
@@ -115,16 +117,18 @@ function tripwireFor(
   });
 }
 
-function headOf(
+/** What `take` makes of the answer when its head is here; measured until then. */
+function headOf<T>(
   { answer }: Exchange,
   { destinationDuration }: ProxyingServices['proxying']['metrics'],
-): Promise<DestinationAnswer> {
+  take: (head: DestinationAnswer) => T | Promise<T>,
+): Promise<T> {
   const startedAt = performance.now();
   const measure = (): void => destinationDuration.observe((performance.now() - startedAt) / 1000);
   return answer.then(
     (head) => {
       measure();
-      return head;
+      return take(head);
     },
     (error: unknown) => {
       measure();

@@ -3,7 +3,7 @@
  * or upgraded; a destination that does not begin its answer in time has none.
  */
 import type { Dispatcher } from 'undici';
-import { DestinationBody } from './destination-body.ts';
+import { type BodySource, DestinationBody } from './destination-body.ts';
 import type { RequestBody } from './request-body.ts';
 
 /** Facts 10.1. */
@@ -113,11 +113,7 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
       return;
     }
     this.#timer.stop();
-    this.#body = new DestinationBody({
-      pause: () => controller.pause(),
-      resume: () => controller.resume(),
-      abort: () => controller.abort(new ExchangeEnded('caller_gone')),
-    });
+    this.#body = new DestinationBody(new ControlledSource(controller));
     const headers = headerTexts(controller.rawHeaders);
     this.#resolve({ status, headers, body: this.#body });
   }
@@ -134,6 +130,26 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
     this.#timer.stop();
     this.#reject(error);
     this.#body?.fail(error);
+  }
+}
+
+class ControlledSource implements BodySource {
+  readonly #controller: Dispatcher.DispatchController;
+
+  constructor(controller: Dispatcher.DispatchController) {
+    this.#controller = controller;
+  }
+
+  pause(): void {
+    this.#controller.pause();
+  }
+
+  resume(): void {
+    this.#controller.resume();
+  }
+
+  abort(): void {
+    this.#controller.abort(new ExchangeEnded('caller_gone'));
   }
 }
 

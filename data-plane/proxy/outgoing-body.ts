@@ -175,7 +175,11 @@ async function readViewsFor(
   const via = { type: 'proxy', id: proxy_id } as const;
   const origin = { head: { traceId: context.traceId }, via };
   return readTokenViews(tokenIds, {
-    ...{ tenant_id, access, permission: 'token:use', reader, opener },
+    tenant_id,
+    access,
+    permission: 'token:use',
+    reader,
+    opener,
     confirm: (reading) => context.confirm(reading),
     accessed: (tokens) => recordAccess('use', tokens, origin, application, { audit }),
   });

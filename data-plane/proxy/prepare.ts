@@ -51,7 +51,7 @@ export class RequestPreparation {
   }
 
   /** Throws what the caller may not do, and whatever is wrong with the body. Confirms the caller. */
-  async decide(caller: ProxyCaller): Promise<Prepared> {
+  decide(caller: ProxyCaller): Promise<Prepared> {
     caller.requireRight();
     const { proxy } = caller;
     // Before the body is asked for, and before a transform sees a request that cannot be sent.
@@ -61,10 +61,12 @@ export class RequestPreparation {
     if (mustReadBody(head.contentType, proxy) && (hasBody || proxy.request_transform !== null)) {
       return this.#decideOnBody(caller, target);
     }
-    caller.confirm(await this.#services.gate.read(proxy.tenant_id));
-    const body = hasBody ? this.#incoming.passBody() : undefined;
-    const broughtOut = new BroughtOut();
-    return { target, headers: this.#sent(caller, broughtOut), body, broughtOut };
+    return this.#services.gate.read(proxy.tenant_id).then((reading) => {
+      caller.confirm(reading);
+      const body = hasBody ? this.#incoming.passBody() : undefined;
+      const broughtOut = new BroughtOut();
+      return { target, headers: this.#sent(caller, broughtOut), body, broughtOut };
+    });
   }
 
   /** A body that is looked into, or given to a transform. */
@@ -77,7 +79,11 @@ export class RequestPreparation {
     const { path, query } = this.#request.suffix;
     const prepared = await prepareRequest(
       {
-        ...{ body: bytes.decoded, contentType: head.contentType, method: head.method, path, query },
+        body: bytes.decoded,
+        contentType: head.contentType,
+        method: head.method,
+        path,
+        query,
         headers: isCoded ? withoutHeader(forwarded, 'content-encoding') : forwarded,
       },
       contextOf(caller, head.traceId, callingRun),
@@ -90,7 +96,9 @@ export class RequestPreparation {
     const { broughtOut } = prepared;
     const headers = [...prepared.headers, ...(coding ? ['Content-Encoding', coding] : [])];
     return {
-      ...{ target, headers: this.#sent(caller, broughtOut, headers), broughtOut },
+      target,
+      headers: this.#sent(caller, broughtOut, headers),
+      broughtOut,
       body: isUntouched ? bytes.wire : prepared.body,
     };
   }
@@ -102,7 +110,8 @@ export class RequestPreparation {
     const masks = proxy.leak_tripwire === 'redact' && !broughtOut.isEmpty;
     const accept = masks ? 'identity' : decodes ? DECODABLE : undefined;
     return sentHeaders(headers ?? forwardedHeaders(rawHeaders), {
-      ...{ traceId: head.traceId, accept },
+      traceId: head.traceId,
+      accept,
     });
   }
 }

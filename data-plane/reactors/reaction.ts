@@ -100,7 +100,11 @@ export async function runReaction(
   let run: ScriptRun;
   try {
     run = await sandbox.run({
-      ...{ tenant_id, args, configuration, deadline_ms, source: code },
+      tenant_id,
+      args,
+      configuration,
+      deadline_ms,
+      source: code,
       // A context that is kept belongs to one reactor, not to all of its formula.
       script_version: sandbox.reuse ? `${reactor_id}/${code_version}` : code_version,
       reuse: sandbox.reuse && mayKeep(),

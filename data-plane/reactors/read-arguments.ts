@@ -49,7 +49,10 @@ export async function readArguments(
   };
   const secrets = reactor.debug_until_ms === null ? undefined : new Secrets();
   const detokenizing = detokenize(given, 'args', {
-    ...{ tenant_id, access: right.access, permission: 'token:use', confirm },
+    tenant_id,
+    access: right.access,
+    permission: 'token:use',
+    confirm,
     accessed: (tokens) => recordAccess('use', tokens, right.origin, application, services),
     reader: services.reader,
     opener: secrets === undefined ? services.opener : recording(services.opener, secrets),

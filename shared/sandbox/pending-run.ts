@@ -32,15 +32,31 @@ export function createPendingRun(
   const script_key = `${tenant_id}/${request.script_version}`;
   const run: PendingRun = {
     message: {
-      ...{ kind: 'run', id, script_key, tenant_id, purpose, ends_at_ms, source_length: 0 },
-      ...{ reuse, services: serviceNames(services) },
+      kind: 'run',
+      id,
+      script_key,
+      tenant_id,
+      purpose,
+      ends_at_ms,
+      source_length: 0,
+      reuse,
+      services: serviceNames(services),
     },
-    ...{ tenant_id, script_key, source, request: requestText(request) },
+    tenant_id,
+    script_key,
+    source,
+    request: requestText(request),
     calls: new RunCalls({
-      ...{ id, services, mayKeep, onWaiting },
+      id,
+      services,
+      mayKeep,
+      onWaiting,
       answer: (message, body) => run.host?.answer(message, body),
     }),
-    ...{ settle: () => undefined, host: undefined, parked: false, losses: 0 },
+    settle: () => undefined,
+    host: undefined,
+    parked: false,
+    losses: 0,
   };
   return run;
 }
