@@ -93,7 +93,7 @@ export async function readTokenViews(
     const transform = transforms.get(row.id) as Transform;
     const opening = openShown(opener, tenant_id, row, transform);
     const shown = opening instanceof Promise ? await opening : opening;
-    views.set(row.id, viewOf(tenant_id, row, shown));
+    views.set(row.id, new ShownView(tenant_id, row, shown));
   }
   const telling = context.accessed(rows);
   if (telling !== undefined) await telling;
@@ -171,18 +171,29 @@ function checkSize(rows: readonly TokenRow[]): void {
   }
 }
 
-/** A view of a token as a read answers it; parsed when an expression first looks. */
-function viewOf(tenantId: string, row: TokenRow, { payload, data: text }: ShownToken): TokenView {
-  let data: unknown;
-  let token: unknown;
-  return {
-    get data() {
-      data ??= text === undefined ? null : JSON.parse(text);
-      return data;
-    },
-    get token() {
-      token ??= JSON.parse(tokenJson(tenantId, row, payload, text));
-      return token;
-    },
-  };
+/** A token as a read answers it; parsed when an expression first looks. */
+class ShownView implements TokenView {
+  readonly #tenantId: string;
+  readonly #row: TokenRow;
+  readonly #shown: ShownToken;
+  #data: unknown;
+  #token: unknown;
+
+  constructor(tenantId: string, row: TokenRow, shown: ShownToken) {
+    this.#tenantId = tenantId;
+    this.#row = row;
+    this.#shown = shown;
+  }
+
+  get data(): unknown {
+    const text = this.#shown.data;
+    this.#data ??= text === undefined ? null : JSON.parse(text);
+    return this.#data;
+  }
+
+  get token(): unknown {
+    const { payload, data } = this.#shown;
+    this.#token ??= JSON.parse(tokenJson(this.#tenantId, this.#row, payload, data));
+    return this.#token;
+  }
 }
