@@ -46,9 +46,9 @@ export interface PlaneOptions {
 type Message = { type: 'ready'; port: number } | ({ type: 'metrics'; id: number } & PlaneReport);
 
 /**
- * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 8 MiB keep a worker
- * below 200 MiB at full load (bench/memory.ts) for some 6 % more CPU; 16 MiB are above it, and giving
- * memory back earlier (MALLOC_MMAP_THRESHOLD_) cost 12 %. One thread collects so little sooner than
+ * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 16 MiB keep a worker
+ * below 200 MiB at full load (bench/memory.ts) for some 5 % more CPU than 32; 8 took no less, since more
+ * of each request outlived it. Giving memory back earlier (MALLOC_MMAP_THRESHOLD_) cost 12 %. One thread collects so little sooner than
  * several agree on it: 2 to 9 % of all CPU less. An old generation that grows by less
  * (--heap-growing-percent=80) saves 60 MiB and takes twice the CPU where bodies are large.
  * What is allocated in one place may be put into the old generation from the start when much of it lived

@@ -2,11 +2,13 @@
  * What the pool does with connections that are lost in every way there is: none ends the process, none
  * is used again, and what could not be answered says so.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import pg from 'pg';
 import { createLogger } from '../../shared/observability/logger.ts';
 import { isDatabaseUnavailable } from '../../shared/postgres/database-error.ts';
 import { createPool, inTransaction, type Pool } from '../../shared/postgres/pool.ts';
+import { withPatience } from '../../shared/postgres/silence.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
@@ -107,6 +109,25 @@ describe('a pool whose connections are lost', () => {
     expect(await Promise.all(Array.from({ length: CONNECTIONS }, serve))).to.deep.equal(
       Array.from({ length: CONNECTIONS }, () => 1),
     );
+  });
+
+  it('keeps one that has been idle for longer than a statement may take', async () => {
+    const pid = async () => (await pool.query('SELECT pg_backend_pid() AS pid')).rows;
+    const before = await pid();
+    await delay(2_500);
+    expect(await pid()).to.deep.equal(before);
+    expect(pool.totalCount).to.equal(1);
+  });
+
+  it('waits for longer where that is asked for, and no longer afterwards', async () => {
+    const slow = 'SELECT pg_sleep(2.5)';
+    await inTransaction(pool, async (client) => {
+      await client.query('SET LOCAL statement_timeout = 10000');
+      await withPatience(client, 10_000, () => client.query(slow));
+      const error = await client.query(slow).catch((reason: unknown) => reason);
+      expect(isDatabaseUnavailable(error), String(error)).to.equal(true);
+    }).catch((reason: unknown) => expect(isDatabaseUnavailable(reason)).to.equal(true));
+    expect(await serve()).to.equal(1);
   });
 
   it('replaces one that was forgotten in a transaction', async () => {
