@@ -46,9 +46,11 @@ export interface PlaneOptions {
 type Message = { type: 'ready'; port: number } | ({ type: 'metrics'; id: number } & PlaneReport);
 
 /**
- * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 16 MiB keep a worker
- * below 200 MiB at full load (bench/memory.ts) for some 5 % more CPU than 32; 8 took no less, since more
- * of each request outlived it. Giving memory back earlier (MALLOC_MMAP_THRESHOLD_) cost 12 %. One thread collects so little sooner than
+ * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 8 MiB keep a worker
+ * below 200 MiB at full load (bench/memory.ts). 16 MiB take 9 % less CPU where bodies are small, and 67 %
+ * more at 64 KiB: their bytes lie outside of the heap, and over 64 MiB of them V8 begins a major collection;
+ * with --external-memory-accounted-in-global-limit it does not, and streams hold 82 MiB more. Giving
+ * memory back earlier (MALLOC_MMAP_THRESHOLD_) cost 12 %. One thread collects so little sooner than
  * several agree on it: 2 to 9 % of all CPU less. An old generation that grows by less
  * (--heap-growing-percent=80) saves 60 MiB and takes twice the CPU where bodies are large.
  * What is allocated in one place may be put into the old generation from the start when much of it lived
@@ -56,7 +58,7 @@ type Message = { type: 'ready'; port: number } | ({ type: 'metrics'; id: number 
  * major collection, and a process it happens to pays a fifth of its CPU for that as long as it lives.
  */
 const NODE_OPTIONS = [
-  '--max-semi-space-size=16',
+  '--max-semi-space-size=8',
   '--no-parallel-scavenge',
   '--no-allocation-site-pretenuring',
 ];
