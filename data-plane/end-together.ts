@@ -8,16 +8,19 @@ import type { ServerResponse } from 'node:http';
 
 interface Ending {
   readonly res: ServerResponse;
-  readonly body: string | Buffer | undefined;
+  readonly body: string | Buffer;
   readonly encoding: BufferEncoding;
 }
 
 let endings: Ending[] = [];
 
-/** `res.end` at the end of this turn; its head has been given to `writeHead`. */
+/**
+ * `res.end` at the end of this turn; its head has been given to `writeHead`, so that nobody answers anything
+ * else meanwhile.
+ */
 export function endTogether(
   res: ServerResponse,
-  body?: string | Buffer,
+  body: string | Buffer,
   encoding: BufferEncoding = 'utf8',
 ): void {
   if (endings.length === 0) setImmediate(endAll);

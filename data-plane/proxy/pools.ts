@@ -15,12 +15,6 @@ export interface DestinationPools {
 /** A tenant's pools without connections take some KiB; its idle connections close by themselves. */
 const TENANTS_MAX = 10_000;
 
-/**
- * How long an answer may take is for the exchange to say (exchange.ts), and for who takes its body; undici would
- * make a timer of its own for each request.
- */
-const BOUNDED_HERE = { headersTimeoutMs: 0, bodyTimeoutMs: 0 };
-
 /** Opens nothing by itself. */
 export function createPools(egress: Pick<Egress, 'dispatcher' | 'agents'>): DestinationPools {
   const dispatchers = new LRUCache<string, Agent>({
@@ -33,7 +27,7 @@ export function createPools(egress: Pick<Egress, 'dispatcher' | 'agents'>): Dest
     dispatcher(tenantId) {
       let agent = dispatchers.get(tenantId);
       if (agent === undefined) {
-        agent = egress.dispatcher(BOUNDED_HERE);
+        agent = egress.dispatcher();
         dispatchers.set(tenantId, agent);
       }
       return agent;

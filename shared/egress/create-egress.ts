@@ -48,7 +48,7 @@ type Limits = Required<Omit<EgressLimits, 'responseBytesMax'>> & EgressLimits;
 const DEFAULTS = {
   // Resolving may take half of it.
   connectTimeoutMs: 10_000,
-  // A destination has 25 s (facts 10.1).
+  // A destination has 25 s (facts 10.1); also the only bound where it takes nothing of a body that streams.
   headersTimeoutMs: 25_000,
   bodyTimeoutMs: 25_000,
   // Enough for one worker at full load on one destination.

@@ -3,12 +3,15 @@
  * they say nothing, drip their head or their body, or send hints for ever.
  */
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type Exchange, sendOverUndici } from '../../../data-plane/proxy/exchange.ts';
+import { createPools } from '../../../data-plane/proxy/pools.ts';
 import { destinationError } from '../../../data-plane/proxy/proxy-error.ts';
+import { RequestBody } from '../../../data-plane/proxy/request-body.ts';
 import { type Delivery, deliver } from '../../../data-plane/proxy/response.ts';
+import { listen } from '../../../shared/process/listen.ts';
 import { type Destination, startEgress, startTcp } from '../egress/destinations.ts';
 
 /** Short enough for a test, long enough for a handshake on a busy machine. */
@@ -52,6 +55,47 @@ describe('a destination that keeps one waiting', () => {
       expect(error).to.include({ status: 408 });
       await destination.allClosed();
     });
+  }
+
+  it('takes nothing of a body that streams: given up by the connection, since no answer is due yet', async () => {
+    const taken: Socket[] = [];
+    const destination = await startTcp((socket) => void taken.push(socket.pause()));
+    const egress = startEgress('127.0.0.0/8', [['127.0.0.1']]);
+    const pools = createPools({
+      agents: (limits, tls) => egress.agents(limits, tls),
+      dispatcher: (limits, tls) => egress.dispatcher({ headersTimeoutMs: 1_000, ...limits }, tls),
+    });
+    toClose.push(destination.close, () => pools.close());
+    // More than the system holds for both ends; it comes by itself, so that nothing else ends it.
+    const { req } = await arrived(64 * 1024 * 1024);
+    const exchange = sendOverUndici(pools.dispatcher('tenant'), {
+      origin: `http://dest.example:${destination.port}`,
+      target: '/',
+      method: 'POST',
+      headers: [],
+      body: new RequestBody(req, 64 * 1024 * 1024),
+    });
+    const error: unknown = await exchange.answer.then(() => undefined, destinationError);
+    expect(error).to.include({ status: 408 });
+    // Who reads nothing does not notice that the other side has left.
+    for (const socket of taken) socket.resume();
+    await destination.allClosed();
+  });
+
+  /** A request whose body is on its way. */
+  async function arrived(bytes: number): Promise<{ req: IncomingMessage }> {
+    const server = createServer();
+    const port = await listen(server, 0, '127.0.0.1');
+    const socket = connect(port, '127.0.0.1');
+    toClose.push(
+      () => server.close(),
+      () => socket.destroy(),
+    );
+    socket.on('error', () => undefined);
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`);
+    socket.write(Buffer.alloc(bytes));
+    const [req] = (await once(server, 'request')) as [IncomingMessage];
+    return { req };
   }
 
   it('drips its body: the caller is reset, and both connections are closed', async () => {
