@@ -46,10 +46,12 @@ export interface PlaneOptions {
 type Message = { type: 'ready'; port: number } | ({ type: 'metrics'; id: number } & PlaneReport);
 
 /**
- * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 8 MiB keep a worker
- * below 200 MiB at full load (bench/memory.ts). 16 MiB take 9 % less CPU where bodies are small, and 67 %
- * more at 64 KiB: their bytes lie outside of the heap, and over 64 MiB of them V8 begins a major collection;
- * with --external-memory-accounted-in-global-limit it does not, and streams hold 82 MiB more. Giving
+ * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 16 MiB keep a worker
+ * below 200 MiB at full load (bench/memory.ts), those of 24 do not, and take a tenth to a sixth less CPU
+ * than those of 8. The bytes of bodies lie outside of the heap: V8 collects the young generation when its
+ * own hold four times `scavenger-max-new-space-capacity-mb`, by default 128 MiB; but over 64 MiB of them it
+ * has begun a major collection already, which took half of all CPU at 64 KiB. At 32 MiB they go with the
+ * young: a fifth less CPU there, and streams hold 5 MiB in place of 36. Giving
  * memory back earlier (MALLOC_MMAP_THRESHOLD_) cost 12 %. One thread collects so little sooner than
  * several agree on it: 2 to 9 % of all CPU less. An old generation that grows by less
  * (--heap-growing-percent=80) saves 60 MiB and takes twice the CPU where bodies are large.
@@ -58,7 +60,8 @@ type Message = { type: 'ready'; port: number } | ({ type: 'metrics'; id: number 
  * major collection, and a process it happens to pays a fifth of its CPU for that as long as it lives.
  */
 const NODE_OPTIONS = [
-  '--max-semi-space-size=8',
+  '--max-semi-space-size=16',
+  '--scavenger-max-new-space-capacity-mb=8',
   '--no-parallel-scavenge',
   '--no-allocation-site-pretenuring',
 ];
