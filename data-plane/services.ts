@@ -11,7 +11,7 @@ import type { ReactionMetrics } from '../shared/observability/reaction-metrics.t
 import type { TokenMetrics } from '../shared/observability/token-metrics.ts';
 import type { Pool } from '../shared/postgres/pool.ts';
 import type { ScriptFetch } from '../shared/sandbox/script-fetch.ts';
-import { type BatchReader, createBatchReader } from '../shared/tokens/batch-reader.ts';
+import { createTokenReaders, type TokenReaders } from '../shared/tokens/batch-reader.ts';
 import { createTokenOpener, type TokenOpener } from '../shared/tokens/reveal.ts';
 import { createTokenWriter, type TokenWriter } from '../shared/tokens/token-writer.ts';
 import {
@@ -46,7 +46,7 @@ export type TransactionOutcome = Ending | 'expired';
 
 export interface Services {
   readonly pool: Pool;
-  readonly reader: BatchReader;
+  readonly readers: TokenReaders;
   readonly writer: TokenWriter;
   readonly opening: TransactionOpener;
   /** For creates in transactions. */
@@ -123,7 +123,7 @@ export function createServices(foundations: Foundations, metrics: TokenMetrics):
   const stages = metrics.batchRows.labels({ statement: 'stage' });
   return {
     ...foundations,
-    reader: createBatchReader(pool, (rows) => reads.observe(rows)),
+    readers: createTokenReaders(pool, (rows) => reads.observe(rows)),
     writer: createTokenWriter(pool, (rows) => inserts.observe(rows)),
     opening: createTransactionOpener(pool),
     staging: createStagingWriter(pool, (rows) => stages.observe(rows)),

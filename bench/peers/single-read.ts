@@ -53,10 +53,9 @@ async function begin({ databaseUrl, databasePoolMax, kek }: SingleReadSettings) 
   const auditMetrics = createAuditMetrics(metrics);
   const audit = createAuditWriter({ pool, mode: 'batched', metrics: auditMetrics, log });
   const foundations = { pool, dataKeys, clock, applications, audit, log };
-  const services = {
-    ...createServices(foundations, createTokenMetrics(metrics)),
-    reader: createSingleReader(pool),
-  };
+  const served = createServices(foundations, createTokenMetrics(metrics));
+  const readers = { ...served.readers, whole: createSingleReader(pool) };
+  const services = { ...served, readers };
   const { server } = createDataPlaneServer({
     services,
     // Nothing of the bench is relayed; port 9 is discard.

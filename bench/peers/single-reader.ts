@@ -24,13 +24,12 @@ const READ_ONE_TOKEN = {
 type Row = { config_version: string; now_ms: number } & (TokenRow | { id: null });
 
 export function createSingleReader(db: Queryable): BatchReader {
-  return {
-    async submit({ tenant_id, id }) {
-      const { rows } = await db.query<Row>({ ...READ_ONE_TOKEN, values: [tenant_id, id] });
-      const [row] = rows;
-      if (row === undefined) throw new Error('a tenant is not there');
-      const { config_version, now_ms } = row;
-      return { token: row.id === null ? undefined : (row as TokenRow), config_version, now_ms };
-    },
+  const submit: BatchReader['submit'] = async ({ tenant_id, id }) => {
+    const { rows } = await db.query<Row>({ ...READ_ONE_TOKEN, values: [tenant_id, id] });
+    const [row] = rows;
+    if (row === undefined) throw new Error('a tenant is not there');
+    const { config_version, now_ms } = row;
+    return { token: row.id === null ? undefined : (row as TokenRow), config_version, now_ms };
   };
+  return { submit, submitAll: (keys) => Promise.all(keys.map(submit)) };
 }

@@ -5,13 +5,13 @@
 import { fieldError } from '../../shared/errors.ts';
 import {
   compileDetokenization,
-  type Detokenization,
   detokenizationMeter,
+  type Insert,
+  NamedTokens,
+  type TokensInUse,
   type TokenView,
-  tooManyExpressions,
 } from '../../shared/expressions/detokenization.ts';
 import { ExpressionError } from '../../shared/expressions/expression-error.ts';
-import { DETOKENIZATION_EXPRESSIONS_MAX } from '../../shared/expressions/limits.ts';
 
 /** In place of a value: the text stays as it is. */
 export const KEPT: unique symbol = Symbol('kept');
@@ -26,8 +26,8 @@ export interface ExpressionTexts {
   splice(values: readonly unknown[]): Buffer;
 }
 
-/** Reads what expressions see of the tokens, by id; the ids are distinct. */
-export type ReadViews = (tokenIds: readonly string[]) => Promise<ReadonlyMap<string, TokenView>>;
+/** Reads what expressions see of the tokens, by id. */
+export type ReadViews = (tokens: TokensInUse) => Promise<ReadonlyMap<string, TokenView>>;
 
 export interface DetokenizedBody {
   readonly body: Buffer;
@@ -45,36 +45,46 @@ export async function detokenizeTexts(
   found: ExpressionTexts,
   readViews: ReadViews,
 ): Promise<DetokenizedBody | undefined> {
-  const compiled = compileAll(found);
-  const tokenIds = new Set(compiled.flatMap(({ tokenIds: ids }) => ids));
-  if (tokenIds.size === 0) return undefined;
-  const views = await readViews([...tokenIds]);
-  const meter = detokenizationMeter();
-  const values = compiled.map((text, index) =>
-    text.expressions === 0 ? KEPT : located(found, index, () => text.evaluate(views, meter)),
-  );
+  const named = new NamedTokens();
+  const compiled = compileAll(found, named);
+  if (named.isEmpty) return undefined;
+  const views = await readViews(named);
+  const values = evaluateAll(found, compiled, views);
   return { body: found.splice(values), views, values: values.filter((value) => value !== KEPT) };
 }
 
-function compileAll(found: ExpressionTexts): Detokenization[] {
-  let expressions = 0;
-  return found.texts.map((source, index) =>
-    located(found, index, () => {
-      const text = compileDetokenization(source);
+function compileAll(found: ExpressionTexts, named: NamedTokens): (Insert | undefined)[] {
+  const compiled: (Insert | undefined)[] = [];
+  try {
+    for (const source of found.texts) {
+      const insert = compileDetokenization(source, named);
       // A text that turns out to have none has cost as much.
-      expressions += Math.max(1, text.expressions);
-      if (expressions > DETOKENIZATION_EXPRESSIONS_MAX) throw tooManyExpressions();
-      return text;
-    }),
-  );
+      if (insert === undefined) named.count(1);
+      compiled.push(insert);
+    }
+  } catch (error) {
+    throw located(error, found, compiled.length);
+  }
+  return compiled;
 }
 
-/** Runs `work` on a text; its expression errors become 400 at the path of the text. */
-function located<T>(found: ExpressionTexts, index: number, work: () => T): T {
+function evaluateAll(
+  found: ExpressionTexts,
+  compiled: readonly (Insert | undefined)[],
+  views: ReadonlyMap<string, TokenView>,
+): unknown[] {
+  const meter = detokenizationMeter();
+  const values: unknown[] = [];
   try {
-    return work();
+    for (const insert of compiled) values.push(insert === undefined ? KEPT : insert(views, meter));
   } catch (error) {
-    if (!(error instanceof ExpressionError)) throw error;
-    throw fieldError(found.pathOf(index), error.message);
+    throw located(error, found, values.length);
   }
+  return values;
+}
+
+/** An expression's error becomes 400 at the path of its text. */
+function located(error: unknown, found: ExpressionTexts, index: number): unknown {
+  if (!(error instanceof ExpressionError)) return error;
+  return fieldError(found.pathOf(index), error.message);
 }

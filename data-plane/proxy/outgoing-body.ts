@@ -3,7 +3,7 @@
  * the caller's rights, then the proxy's request transform. When this is done the caller was confirmed.
  */
 import { ApiError, fieldError } from '../../shared/errors.ts';
-import type { TokenView } from '../../shared/expressions/detokenization.ts';
+import type { TokensInUse, TokenView } from '../../shared/expressions/detokenization.ts';
 import { DETOKENIZATION_OUTPUT_MAX } from '../../shared/expressions/limits.ts';
 import { JSON_DEPTH_MAX } from '../../shared/json-scan.ts';
 import { parseJson } from '../../shared/json-text.ts';
@@ -151,7 +151,7 @@ async function detokenizeBody(
   context: ProxyContext,
   services: Services,
 ): Promise<DetokenizedBody | undefined> {
-  const readViews = (ids: readonly string[]) => readViewsFor(ids, context, services);
+  const readViews = (tokens: TokensInUse) => readViewsFor(tokens, context, services);
   const detokenized = await detokenizeTexts(found, readViews);
   if (detokenized === undefined) return undefined;
   if (detokenized.body.length > original.length + DETOKENIZATION_OUTPUT_MAX) {
@@ -162,11 +162,11 @@ async function detokenizeBody(
 }
 
 async function readViewsFor(
-  tokenIds: readonly string[],
+  tokens: TokensInUse,
   context: ProxyContext,
-  { reader, opener, audit }: Services,
+  { readers, opener, audit }: Services,
 ): Promise<ReadonlyMap<string, TokenView>> {
-  checkTokenCount(tokenIds.length, ROOT);
+  checkTokenCount(tokens.tokenIds.length, ROOT);
   const { tenant_id, proxy_id } = context.proxy;
   const { access, application } = context.right;
   if (access === undefined || application === undefined) {
@@ -174,14 +174,14 @@ async function readViewsFor(
   }
   const via = { type: 'proxy', id: proxy_id } as const;
   const origin = { head: { traceId: context.traceId }, via };
-  return readTokenViews(tokenIds, {
+  return readTokenViews(tokens, {
     tenant_id,
     access,
     permission: 'token:use',
-    reader,
+    readers,
     opener,
     confirm: (reading) => context.confirm(reading),
-    accessed: (tokens) => recordAccess('use', tokens, origin, application, { audit }),
+    accessed: (rows) => recordAccess('use', rows, origin, application, { audit }),
   });
 }
 

@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../shared/errors.ts';
 import { announceJobs } from '../../shared/jobs/job-store.ts';
-import { checkDetokenization, type PermittedTokens } from '../../shared/tokens/detokenize.ts';
+import { checkDetokenization, type PermittedToken } from '../../shared/tokens/detokenize.ts';
+import type { SealedRow } from '../../shared/tokens/token-row.ts';
 import type { CachedApplication } from '../config-cache/application-cache.ts';
 import type { CachedReactor } from '../config-cache/reactor-cache.ts';
 import type { Answer, Exchange } from '../exchange.ts';
@@ -45,7 +46,8 @@ export async function acceptReaction(
   await services.reactions.queueRoom.require(tenant_id);
   checkArguments(reactor.request_parameters ?? [], call.args);
   const tokens = await checkDetokenization(call.args, 'args', {
-    ...{ tenant_id, access: application.access, permission: 'token:use', reader: services.reader },
+    ...{ tenant_id, access: application.access, permission: 'token:use' },
+    readers: services.readers,
     confirm: (reading) => exchange.confirm(application, reading),
   });
   const keys =
@@ -77,8 +79,8 @@ export async function acceptReaction(
 }
 
 /** The tokens whose cvc the run would see: it may be gone by then, and must not be missing silently. */
-function idsWithCvc({ rows, transforms }: PermittedTokens): string[] {
-  return rows.flatMap(({ id, cvc_sealed }) =>
-    cvc_sealed !== null && transforms.get(id) === 'reveal' ? [id] : [],
+function idsWithCvc(tokens: readonly PermittedToken<SealedRow>[]): string[] {
+  return tokens.flatMap(({ row: { id, cvc_sealed }, transform }) =>
+    cvc_sealed !== null && transform === 'reveal' ? [id] : [],
   );
 }

@@ -54,7 +54,7 @@ export async function readArguments(
     permission: 'token:use',
     confirm,
     accessed: (tokens) => recordAccess('use', tokens, right.origin, application, services),
-    reader: services.reader,
+    readers: services.readers,
     opener: secrets === undefined ? services.opener : recording(services.opener, secrets),
   });
   const { value, token_ids } = detokenizing instanceof Promise ? await detokenizing : detokenizing;

@@ -22,12 +22,12 @@ export async function detokenize(
   requireHeld(application, 'token:read');
   const body = await readTokenBody(exchange, 'json', BODY_BYTES_MAX);
   const { tenant_id, access } = application;
-  const { reader, opener } = services;
+  const { readers, opener } = services;
   const { value, token_ids } = await detokenizeBody(body, '', {
     tenant_id,
     access,
     permission: 'token:read',
-    reader,
+    readers,
     opener,
     confirm: (reading) => exchange.confirm(application, reading),
     accessed: (tokens) => recordAccess('read', tokens, exchange, application, services),

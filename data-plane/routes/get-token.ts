@@ -16,7 +16,7 @@ export async function getToken(
   const { id = '' } = exchange.params;
   if (tokenIdProblem(id) !== undefined) throw tokenNotFound();
   const { tenant_id } = application;
-  const reading = await services.reader.submit({ tenant_id, id });
+  const reading = await services.readers.whole.submit({ tenant_id, id });
   exchange.confirm(application, reading);
   const { token } = reading;
   if (token === undefined) throw tokenNotFound();

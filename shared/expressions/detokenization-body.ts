@@ -7,16 +7,16 @@ import { hasExpression } from './compile.ts';
 import {
   compileDetokenization,
   detokenizationMeter,
+  type Insert,
+  NamedTokens,
+  type TokensInUse,
   type TokenView,
-  tooManyExpressions,
 } from './detokenization.ts';
 import { ExpressionError } from './expression-error.ts';
-import { DETOKENIZATION_EXPRESSIONS_MAX } from './limits.ts';
 import type { Meter } from './meter.ts';
 
-export interface DetokenizationBody {
-  /** Distinct, in order of appearance; empty for a body without expressions. */
-  readonly tokenIds: readonly string[];
+/** Without tokens: a body without expressions. */
+export interface DetokenizationBody extends TokensInUse {
   /**
    * The body with its expressions replaced. `tokens` has a view of each of `tokenIds`. The result
    * shares what has no expressions with the body, and objects with the views: do not change it.
@@ -25,23 +25,17 @@ export interface DetokenizationBody {
   evaluate(tokens: ReadonlyMap<string, TokenView>, meter?: Meter): unknown;
 }
 
-type Replace = (tokens: ReadonlyMap<string, TokenView>, meter: Meter) => unknown;
-
-interface Found {
-  readonly tokenIds: Set<string>;
-  expressions: number;
-}
-
 /**
  * `path` is what errors call the body; members are named below it, and a body that is one text is
  * `body` when `path` is empty. Throws ExpressionError with the path of the first text that is
  * malformed. The body must not be deeper than `parseJson` lets it be.
  */
 export function compileDetokenizationBody(body: unknown, path = ''): DetokenizationBody {
-  const found: Found = { tokenIds: new Set(), expressions: 0 };
-  const replace = mayHoldExpressions(body) ? compileNode(body, path, found) : undefined;
+  const named = new NamedTokens();
+  const replace = mayHoldExpressions(body) ? compileNode(body, path, named) : undefined;
   return {
-    tokenIds: [...found.tokenIds],
+    tokenIds: named.tokenIds,
+    usesWhole: named.usesWhole,
     evaluate: (tokens, meter = detokenizationMeter()) =>
       replace === undefined ? body : replace(tokens, meter),
   };
@@ -53,28 +47,24 @@ function mayHoldExpressions(node: unknown): boolean {
 }
 
 /** `undefined` for a part of the body in which nothing is to be replaced. */
-function compileNode(node: unknown, path: string, found: Found): Replace | undefined {
-  if (typeof node === 'string') return compileText(node, path === '' ? 'body' : path, found);
-  if (Array.isArray(node)) return compileList(node, path, found);
-  return compileObject(node as Record<string, unknown>, path, found);
+function compileNode(node: unknown, path: string, named: NamedTokens): Insert | undefined {
+  if (typeof node === 'string') return compileText(node, path === '' ? 'body' : path, named);
+  if (Array.isArray(node)) return compileList(node, path, named);
+  return compileObject(node as Record<string, unknown>, path, named);
 }
 
-function compileText(source: string, path: string, found: Found): Replace | undefined {
+function compileText(source: string, path: string, named: NamedTokens): Insert | undefined {
   return locate(path, () => {
-    const text = compileDetokenization(source);
-    found.expressions += text.expressions;
-    if (found.expressions > DETOKENIZATION_EXPRESSIONS_MAX) throw tooManyExpressions();
-    if (text.expressions === 0) return undefined;
-    for (const tokenId of text.tokenIds) found.tokenIds.add(tokenId);
-    return (tokens, meter) => locate(path, () => text.evaluate(tokens, meter));
+    const insert = compileDetokenization(source, named);
+    return insert && ((tokens, meter) => locate(path, () => insert(tokens, meter)));
   });
 }
 
-function compileList(list: unknown[], path: string, found: Found): Replace | undefined {
-  const replaced: [number, Replace][] = [];
+function compileList(list: unknown[], path: string, named: NamedTokens): Insert | undefined {
+  const replaced: [number, Insert][] = [];
   list.forEach((item, index) => {
     if (!mayHoldExpressions(item)) return;
-    const replace = compileNode(item, itemPath(path, index), found);
+    const replace = compileNode(item, itemPath(path, index), named);
     if (replace !== undefined) replaced.push([index, replace]);
   });
   if (replaced.length === 0) return undefined;
@@ -88,12 +78,12 @@ function compileList(list: unknown[], path: string, found: Found): Replace | und
 function compileObject(
   object: Record<string, unknown>,
   path: string,
-  found: Found,
-): Replace | undefined {
-  const replaced: [string, Replace][] = [];
+  named: NamedTokens,
+): Insert | undefined {
+  const replaced: [string, Insert][] = [];
   for (const [name, item] of Object.entries(object)) {
     if (!mayHoldExpressions(item)) continue;
-    const replace = compileNode(item, memberPath(path, name), found);
+    const replace = compileNode(item, memberPath(path, name), named);
     if (replace !== undefined) replaced.push([name, replace]);
   }
   if (replaced.length === 0) return undefined;

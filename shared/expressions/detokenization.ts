@@ -4,7 +4,7 @@
  */
 import { stringifyJson } from '../json-text.ts';
 import { tokenIdProblem } from '../tokens/token-id.ts';
-import { compileTemplate, hasExpression } from './compile.ts';
+import { compileTemplate, hasExpression, type Template } from './compile.ts';
 import { ExpressionError } from './expression-error.ts';
 import { DETOKENIZATION_EXPRESSIONS_MAX, DETOKENIZATION_OUTPUT_MAX } from './limits.ts';
 import { Meter } from './meter.ts';
@@ -18,21 +18,51 @@ export interface TokenView {
   readonly token: unknown;
 }
 
-export interface Detokenization {
-  /** Distinct, in order of appearance; empty for a text without expressions. */
+/** Tokens that are to be put in. */
+export interface TokensInUse {
+  /** Distinct, in order of appearance. */
   readonly tokenIds: readonly string[];
-  /** How many there are, repeated ids too. */
-  readonly expressions: number;
-  /**
-   * The text with its expressions replaced. A text that is one expression yields any JSON value
-   * (it may share objects with the views, so do not change it), any other yields text; in text null
-   * is empty, objects and lists are compact JSON. `tokens` has a view of each of `tokenIds`. Throws
-   * ExpressionError.
-   */
-  evaluate(tokens: ReadonlyMap<string, TokenView>, meter: Meter): unknown;
+  /** Whether any of them is put in whole; else data is all that is looked at. */
+  readonly usesWhole: boolean;
 }
 
-type Insert = (tokens: ReadonlyMap<string, TokenView>, meter: Meter) => unknown;
+/** What the texts of one request have in common: the tokens they name, and a bound of expressions. */
+export class NamedTokens implements TokensInUse {
+  readonly #ids = new Set<string>();
+  #usesWhole = false;
+  #expressions = 0;
+
+  get tokenIds(): readonly string[] {
+    return [...this.#ids];
+  }
+
+  get usesWhole(): boolean {
+    return this.#usesWhole;
+  }
+
+  get isEmpty(): boolean {
+    return this.#ids.size === 0;
+  }
+
+  add(tokenId: string, isWhole: boolean): void {
+    this.#ids.add(tokenId);
+    this.#usesWhole ||= isWhole;
+  }
+
+  /** Repeated ids count too. Throws ExpressionError when there are too many. */
+  count(expressions: number): void {
+    this.#expressions += expressions;
+    if (this.#expressions > DETOKENIZATION_EXPRESSIONS_MAX) throw tooManyExpressions();
+  }
+}
+
+/**
+ * A text with its expressions replaced. A text that is one expression yields any JSON value (it may
+ * share objects with the views, so do not change it), any other yields text; in text null is empty,
+ * objects and lists are compact JSON. `tokens` has a view of each token that the text names. Throws
+ * ExpressionError.
+ */
+export type Insert = (tokens: ReadonlyMap<string, TokenView>, meter: Meter) => unknown;
 type Part = string | Insert;
 
 const WHOLE_TOKEN_PREFIX = 'token:';
@@ -44,27 +74,32 @@ const UNSEEN = /^\s|\s$|\p{Cf}/u;
 export const detokenizationMeter = (): Meter => new Meter(DETOKENIZATION_OUTPUT_MAX);
 
 /**
- * Throws ExpressionError for braces without partner, braces inside braces, tags, what cannot be a
- * token id, and filters that are not of the language. Texts are not cached, they may hold what must
- * not linger; their filters are, by `compileTemplate`.
+ * `undefined` for a text without expressions. Tells `named` what it names. Throws ExpressionError for
+ * braces without partner, braces inside braces, tags, what cannot be a token id, filters that are not
+ * of the language, and too many expressions. Texts are not cached, they may hold what must not linger;
+ * their filters are, by `compileTemplate`.
  */
-export function compileDetokenization(source: string): Detokenization {
-  const tokenIds = new Set<string>();
-  const parts = hasExpression(source) ? compileParts(source, tokenIds) : [];
-  const expressions = parts.filter((part) => typeof part === 'function').length;
-  if (expressions === 0) return { tokenIds: [], expressions, evaluate: () => source };
+export function compileDetokenization(source: string, named: NamedTokens): Insert | undefined {
+  if (!hasExpression(source)) return undefined;
+  const parts = compileParts(source, named);
+  let expressions = 0;
+  for (const part of parts) if (typeof part === 'function') expressions += 1;
+  if (expressions === 0) return undefined;
+  named.count(expressions);
   const [only] = parts;
-  const evaluate: Detokenization['evaluate'] =
-    parts.length === 1 && typeof only === 'function'
-      ? (tokens, meter) => injected(() => only(tokens, meter), meter)
-      : (tokens, meter) => {
-          let text = '';
-          for (const part of parts) {
-            text += typeof part === 'string' ? part : textOf(() => part(tokens, meter), meter);
-          }
-          return text;
-        };
-  return { tokenIds: [...tokenIds], expressions, evaluate };
+  if (parts.length === 1 && typeof only === 'function') {
+    return (tokens, meter) => {
+      const before = meter.outputLeft;
+      return counted(only(tokens, meter), before, meter);
+    };
+  }
+  return (tokens, meter) => {
+    let text = '';
+    for (const part of parts) {
+      text += typeof part === 'string' ? part : textOf(part, tokens, meter);
+    }
+    return text;
+  };
 }
 
 /** Too much for one request, be it in one text or in many. */
@@ -72,7 +107,7 @@ export function tooManyExpressions(): ExpressionError {
   return new ExpressionError(`More than ${DETOKENIZATION_EXPRESSIONS_MAX} expressions`);
 }
 
-function compileParts(source: string, tokenIds: Set<string>): Part[] {
+function compileParts(source: string, named: NamedTokens): Part[] {
   const tag = source.indexOf('{%');
   if (tag >= 0) throw new ExpressionError('Tags are not supported', { position: tag });
   const parts: Part[] = [];
@@ -86,7 +121,7 @@ function compileParts(source: string, tokenIds: Set<string>): Part[] {
     if (open < 0) return parts;
     const close = source.indexOf('}}', open + 2);
     if (close < 0) throw new ExpressionError('"{{" without "}}"', { position: open });
-    parts.push(compilePlaceholder(source.slice(open + 2, close), open, tokenIds));
+    parts.push(compilePlaceholder(source.slice(open + 2, close), open, named));
     // Texts and expressions may alternate.
     if (parts.length > 2 * DETOKENIZATION_EXPRESSIONS_MAX + 1) throw tooManyExpressions();
     index = close + 2;
@@ -94,7 +129,7 @@ function compileParts(source: string, tokenIds: Set<string>): Part[] {
 }
 
 /** `inside` is what stands between the braces, which open at `open`. */
-function compilePlaceholder(inside: string, open: number, tokenIds: Set<string>): Part {
+function compilePlaceholder(inside: string, open: number, named: NamedTokens): Part {
   if (inside.includes('{{')) {
     throw new ExpressionError('"{{" inside an expression', { position: open });
   }
@@ -108,43 +143,56 @@ function compilePlaceholder(inside: string, open: number, tokenIds: Set<string>)
     if (tokenId.length > 0 && UNSEEN.test(tokenId)) return `{{${inside}}}`;
     throw new ExpressionError(problem, { position: open });
   }
-  tokenIds.add(tokenId);
+  named.add(tokenId, isWhole);
   const variable = isWhole ? 'token' : 'data';
   const filters = pipe < 0 ? '' : inside.slice(pipe);
   // From an offset in the template that is compiled to the one in the source.
   const place = { shift: open + pipe - variable.length, end: open + 2 + inside.length };
-  const template = relocated(place, () => compileTemplate(`{{${variable}${filters} }}`));
+  const template = compileAt(place, `{{${variable}${filters} }}`);
   return (tokens, meter) => {
     const view = tokens.get(tokenId);
     if (view === undefined) throw new Error('a token that was not read');
-    return relocated(place, () => template.evaluate({ [variable]: view[variable] }, meter));
+    try {
+      return template.evaluate(isWhole ? { token: view.token } : { data: view.data }, meter);
+    } catch (error) {
+      throw relocated(error, place);
+    }
   };
 }
 
-/** Runs `work`; the position of an error is moved by `shift`, and lies not behind `end`. */
-function relocated<T>({ shift, end }: { shift: number; end: number }, work: () => T): T {
+function compileAt(place: Place, source: string): Template {
   try {
-    return work();
+    return compileTemplate(source);
   } catch (error) {
-    if (!(error instanceof ExpressionError) || error.position === undefined) throw error;
-    throw new ExpressionError(error.problem, { position: Math.min(error.position + shift, end) });
+    throw relocated(error, place);
   }
 }
 
-/** Counts the JSON text that a value will become: a list of long numbers is longer than it seems. */
-function injected<T>(evaluate: () => T, meter: Meter): T {
-  const before = meter.outputLeft;
-  const value = evaluate();
-  const counted = before - meter.outputLeft;
-  meter.emit(Math.max(0, stringifyJson(value).length - counted));
+/** The position of an error moves by `shift`, and lies not behind `end`. */
+interface Place {
+  readonly shift: number;
+  readonly end: number;
+}
+
+function relocated(error: unknown, { shift, end }: Place): unknown {
+  if (!(error instanceof ExpressionError) || error.position === undefined) return error;
+  return new ExpressionError(error.problem, { position: Math.min(error.position + shift, end) });
+}
+
+/**
+ * Counts the JSON text that a value will become: a list of long numbers is longer than it seems.
+ * `before`: the output that was left before the value was made.
+ */
+function counted<T>(value: T, before: number, meter: Meter): T {
+  meter.emit(Math.max(0, stringifyJson(value).length - (before - meter.outputLeft)));
   return value;
 }
 
-function textOf(evaluate: () => unknown, meter: Meter): string {
-  return injected(() => {
-    const value = evaluate();
-    return typeof value === 'object' && value !== null ? stringifyJson(value) : toText(value);
-  }, meter);
+function textOf(insert: Insert, tokens: ReadonlyMap<string, TokenView>, meter: Meter): string {
+  const before = meter.outputLeft;
+  const value = insert(tokens, meter);
+  const isTree = typeof value === 'object' && value !== null;
+  return counted(isTree ? stringifyJson(value) : toText(value), before, meter);
 }
 
 /** Without space, tab, CR and LF at the ends: the white space of the language, and no other. */

@@ -10,11 +10,12 @@ import { milliseconds } from '../postgres/milliseconds.ts';
 import type { Queryable } from '../postgres/pool.ts';
 import { IS_OVER } from '../sweeps/erase-due.ts';
 import {
+  DETAIL_COLUMNS,
   NO_CVC_COLUMNS,
-  TOKEN_COLUMNS,
+  sealedColumns,
   type TokenRow,
   type TokenValues,
-  tokenOfValues,
+  tokenRowOf,
 } from '../tokens/token-row.ts';
 import { type IdempotencyClaim, inProgress } from './claim.ts';
 import { type KeptAnswer, sealAnswer } from './kept-answer.ts';
@@ -141,7 +142,7 @@ export const READ_RECORDS = {
       FROM idempotency_records i WHERE i.tenant_id = q.tenant_id AND i.scope = q.scope LIMIT 1
     ) r ON true
     LEFT JOIN LATERAL (
-      SELECT ${TOKEN_COLUMNS}, ${NO_CVC_COLUMNS} FROM tokens t
+      SELECT ${sealedColumns('t.sealed')}, ${NO_CVC_COLUMNS}, ${DETAIL_COLUMNS} FROM tokens t
       WHERE t.tenant_id = q.tenant_id AND t.id = r.token_id AND t.record_scope = q.scope LIMIT 1
     ) t ON true`,
 };
@@ -167,7 +168,7 @@ function recordOf([, , , found, sealed, ...rest]: ReadValues): FoundRecord | und
   if (found === null) return undefined;
   const [is_too_large, effect_at_ms, due_at_ms, is_over, dead, shows_mask, token_id, ...values] =
     rest;
-  const token = tokenOfValues(values) ?? undefined;
+  const token = tokenRowOf(values) ?? undefined;
   const named = token_id === null ? undefined : { token, shows_mask: shows_mask === true };
   return { sealed, named, is_too_large, effect_at_ms, due_at_ms, is_over, dead };
 }

@@ -16,17 +16,26 @@ const TRIED_ALONE_WITHIN_MS = 2_500;
 /** Groups whose batches are known at once; a forgotten one begins anew beside what it still has. */
 const GROUPS_MAX = 1_000;
 
-interface Waiting<Item, Result> {
-  item: Item;
+/** Items that were submitted together; they may be sent in several statements. */
+interface Call<Result> {
   /** On the monotonic clock. */
-  cameAt: number;
-  resolve(result: Result | PromiseLike<Result>): void;
+  readonly cameAt: number;
+  readonly results: Result[];
+  left: number;
+  resolve(results: Result[]): void;
   reject(error: unknown): void;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly call: Call<Result>;
+  /** Of its result among the call's. */
+  readonly place: number;
 }
 
 export interface BatcherOptions<Item, Result> {
   /** Runs one statement; one result per item, in the order of the items, or the promise of one. */
-  run(items: Item[]): Promise<(Result | PromiseLike<Result>)[]>;
+  run(items: Item[]): Promise<(Result | Promise<Result>)[]>;
   /** Two items with the same identity never share a statement. */
   identity?(item: Item): string;
   /** Nor do two with the same one of these. */
@@ -47,9 +56,29 @@ export interface Batcher<Item, Result> {
   submit(item: Item): Promise<Result>;
 }
 
+export interface ListBatcher<Item, Result> extends Batcher<Item, Result> {
+  /** Results in the order of the items; rejects with the first error. One promise in place of many. */
+  submitAll(items: readonly Item[]): Promise<Result[]>;
+}
+
+function settle<Result>(
+  { call, place }: Waiting<unknown, Result>,
+  result: Result | Promise<Result>,
+): void {
+  if (result instanceof Promise) {
+    result.then((later) => take(call, place, later), call.reject);
+  } else take(call, place, result);
+}
+
+function take<Result>(call: Call<Result>, place: number, result: Result): void {
+  call.results[place] = result;
+  call.left -= 1;
+  if (call.left === 0) call.resolve(call.results);
+}
+
 export function createBatcher<Item, Result>(
   options: BatcherOptions<Item, Result>,
-): Batcher<Item, Result> {
+): ListBatcher<Item, Result> {
   const { run, identity, otherIdentity, isolates, isHeldUp, isOutage, onBatch } = options;
   let waiting: Waiting<Item, Result>[] = [];
   let inFlight = 0;
@@ -89,13 +118,13 @@ export function createBatcher<Item, Result>(
     for (const [index, entry] of batch.entries()) {
       try {
         const [result] = await run([entry.item]);
-        entry.resolve(result as Result);
+        settle(entry, result as Result);
         served += 1;
       } catch (error) {
-        entry.reject(error);
+        entry.call.reject(error);
         if (isHeldUp?.(error) === true) heldUp += 1;
         if (!isAway(error) && heldUp < HELD_UP_MAX) continue;
-        for (const untried of batch.slice(index + 1)) untried.reject(error);
+        for (const untried of batch.slice(index + 1)) untried.call.reject(error);
         if (isAway(error) || served === 0) rejectWaiting(error);
         return;
       }
@@ -106,10 +135,10 @@ export function createBatcher<Item, Result>(
     onBatch?.(batch.length);
     try {
       const results = await run(batch.map((entry) => entry.item));
-      for (let i = 0; i < batch.length; i += 1) batch[i]?.resolve(results[i] as Result);
+      for (const [index, entry] of batch.entries()) settle(entry, results[index] as Result);
     } catch (error) {
       const alone = batch.length > 1 ? triedAlone(batch, error) : [];
-      for (const entry of batch) if (!alone.includes(entry)) entry.reject(error);
+      for (const entry of batch) if (!alone.includes(entry)) entry.call.reject(error);
       if (alone.length > 0) await runEachAlone(alone);
       else if (isAway(error)) rejectWaiting(error);
     }
@@ -119,13 +148,13 @@ export function createBatcher<Item, Result>(
     if (isolates?.(error) === true) return batch;
     if (isHeldUp?.(error) !== true) return [];
     const since = performance.now() - TRIED_ALONE_WITHIN_MS;
-    return batch.filter(({ cameAt }) => cameAt > since);
+    return batch.filter(({ call }) => call.cameAt > since);
   }
 
   function rejectWaiting(error: unknown): void {
     const entries = waiting;
     waiting = [];
-    for (const entry of entries) entry.reject(error);
+    for (const { call } of entries) call.reject(error);
   }
 
   function dispatch(): void {
@@ -146,12 +175,26 @@ export function createBatcher<Item, Result>(
     queueMicrotask(dispatch);
   }
 
+  function enter(
+    items: readonly Item[],
+    resolve: (results: Result[]) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    if (items.length === 0) {
+      resolve([]);
+      return;
+    }
+    const call = { cameAt: performance.now(), results: [], left: items.length, resolve, reject };
+    for (const [place, item] of items.entries()) waiting.push({ item, call, place });
+    schedule();
+  }
+
   return {
     submit: (item) =>
-      new Promise<Result>((resolve, reject) => {
-        waiting.push({ item, cameAt: performance.now(), resolve, reject });
-        schedule();
+      new Promise((resolve, reject) => {
+        enter([item], ([result]) => resolve(result as Result), reject);
       }),
+    submitAll: (items) => new Promise((resolve, reject) => enter(items, resolve, reject)),
   };
 }
 

@@ -7,13 +7,13 @@ import type { Access, Transform } from '../access/access-rules.ts';
 import { DeniedError } from '../access/denied-error.ts';
 import type { ConfigReading } from '../config-entries/config-version.ts';
 import { ApiError, fieldError } from '../errors.ts';
-import type { TokenView } from '../expressions/detokenization.ts';
+import type { TokensInUse, TokenView } from '../expressions/detokenization.ts';
 import { compileDetokenizationBody } from '../expressions/detokenization-body.ts';
-import type { BatchReader } from './batch-reader.ts';
+import type { BatchReader, TokenReaders } from './batch-reader.ts';
 import { expressionErrorsAt } from './evaluate.ts';
 import { openShown, type ShownToken, type TokenOpener } from './reveal.ts';
 import { tokenJson } from './token-json.ts';
-import type { TokenRow } from './token-row.ts';
+import type { SealedRow, TokenRow } from './token-row.ts';
 
 /** Distinct tokens of one request (spec: Limits; design section 12). */
 export const DETOKENIZED_TOKENS_MAX = 100;
@@ -29,12 +29,12 @@ export interface DetokenizeContext {
   access: Access;
   /** `token:use` for reactors and proxies, `token:read` for a caller who sees the result. */
   permission: 'token:use' | 'token:read';
-  reader: BatchReader;
+  readers: TokenReaders;
   opener: TokenOpener;
   /** Throws when the configuration read along is not the one decided on. */
   confirm(reading: ConfigReading): void;
   /** Told what was brought out, before anything is made of it; waited for. */
-  accessed(tokens: readonly TokenRow[]): undefined | Promise<void>;
+  accessed(tokens: readonly SealedRow[]): undefined | Promise<void>;
 }
 
 /** What it takes to find out whether tokens may be used, without opening one. */
@@ -62,7 +62,7 @@ export function detokenize(
   const { tokenIds } = compiled;
   if (tokenIds.length === 0) return { value: body, token_ids: tokenIds };
   checkTokenCount(tokenIds.length, root);
-  return readTokenViews(tokenIds, context).then((views) => ({
+  return readTokenViews(compiled, context).then((views) => ({
     value: expressionErrorsAt(root, () => compiled.evaluate(views)),
     token_ids: tokenIds,
   }));
@@ -79,46 +79,59 @@ export function checkTokenCount(count: number, path: string): void {
 }
 
 /**
- * What expressions see of the tokens, by id. `tokenIds` are distinct. Throws 400 when some do not
- * exist, 403 when the permission does not cover some, both naming them.
+ * What expressions see of the tokens, by id. Throws 400 when some do not exist, 403 when the permission
+ * does not cover some, both naming them.
  */
 export async function readTokenViews(
-  tokenIds: readonly string[],
+  { tokenIds, usesWhole }: TokensInUse,
   context: DetokenizeContext,
 ): Promise<ReadonlyMap<string, TokenView>> {
-  const { tenant_id, opener } = context;
-  const { rows, transforms } = await readPermitted(tokenIds, context);
+  const { opener, readers } = context;
   const views = new Map<string, TokenView>();
-  for (const row of rows) {
-    const transform = transforms.get(row.id) as Transform;
-    const opening = openShown(opener, tenant_id, row, transform);
-    const shown = opening instanceof Promise ? await opening : opening;
-    views.set(row.id, new ShownView(tenant_id, row, shown));
+  const rows: SealedRow[] = [];
+  const show = (row: SealedRow, view: TokenView): void => {
+    rows.push(row);
+    views.set(row.id, view);
+  };
+  const { tenant_id } = context;
+  if (usesWhole) {
+    for (const { row, transform } of await readPermitted(tokenIds, readers.whole, context)) {
+      const shown = openShown(opener, tenant_id, row, transform);
+      show(row, new WholeToken(tenant_id, row, shown instanceof Promise ? await shown : shown));
+    }
+  } else {
+    for (const { row, transform } of await readPermitted(tokenIds, readers.sealed, context)) {
+      const shown = openShown(opener, tenant_id, row, transform);
+      show(row, new DataOfToken(shown instanceof Promise ? await shown : shown));
+    }
   }
   const telling = context.accessed(rows);
   if (telling !== undefined) await telling;
   return views;
 }
 
-/** The rows of tokens, none of them opened, and how each may be used. */
-export interface PermittedTokens {
-  readonly rows: readonly TokenRow[];
-  readonly transforms: ReadonlyMap<string, Transform>;
+/** A row, not opened, and how its token may be used. */
+export interface PermittedToken<Row> {
+  readonly row: Row;
+  readonly transform: Transform;
 }
 
-async function readPermitted(
+async function readPermitted<Row extends SealedRow>(
   tokenIds: readonly string[],
+  reader: BatchReader<Row>,
   context: CheckContext,
-): Promise<PermittedTokens> {
-  const { tenant_id, reader } = context;
-  // Submitted in one turn, so that they share a statement.
-  const readings = await Promise.all(tokenIds.map((id) => reader.submit({ tenant_id, id })));
-  for (const reading of readings) context.confirm(reading);
-  const rows = readings.flatMap(({ token }) => (token === undefined ? [] : [token]));
+): Promise<PermittedToken<Row>[]> {
+  const { tenant_id } = context;
+  const readings = await reader.submitAll(tokenIds.map((id) => ({ tenant_id, id })));
+  const rows: Row[] = [];
+  for (const reading of readings) {
+    context.confirm(reading);
+    if (reading.token !== undefined) rows.push(reading.token);
+  }
   refuseMissing(tokenIds, rows);
-  const transforms = decideAll(rows, context);
+  const permitted = decideAll(rows, context);
   checkSize(rows);
-  return { rows, transforms };
+  return permitted;
 }
 
 /**
@@ -129,70 +142,81 @@ export async function checkDetokenization(
   body: unknown,
   path: string,
   context: CheckContext,
-): Promise<PermittedTokens> {
+): Promise<PermittedToken<SealedRow>[]> {
   const { tokenIds } = expressionErrorsAt(path, () => compileDetokenizationBody(body, path));
   checkTokenCount(tokenIds.length, path);
-  return readPermitted(tokenIds, context);
+  return readPermitted(tokenIds, context.readers.sealed, context);
 }
 
-function refuseMissing(tokenIds: readonly string[], rows: readonly TokenRow[]): void {
+function refuseMissing(tokenIds: readonly string[], rows: readonly SealedRow[]): void {
   if (rows.length === tokenIds.length) return;
   const found = new Set(rows.map((row) => row.id));
   const missing = tokenIds.filter((id) => !found.has(id));
   throw new ApiError('bad_request', `Failed to detokenize some tokens: ${missing.join(', ')}`);
 }
 
-/** The transform of each token. Using a token that one may not even see masked makes no sense: 403. */
-function decideAll(
-  rows: readonly TokenRow[],
+/** How each may be used. Using a token that one may not even see masked makes no sense: 403. */
+function decideAll<Row extends SealedRow>(
+  rows: readonly Row[],
   { access, permission }: CheckContext,
-): ReadonlyMap<string, Transform> {
-  const transforms = new Map<string, Transform>();
-  const refused: TokenRow[] = [];
+): PermittedToken<Row>[] {
+  const permitted: PermittedToken<Row>[] = [];
+  const refused: Row[] = [];
   for (const row of rows) {
-    const { id, container } = row;
-    const transform = access.decide(permission, container);
+    const transform = access.decide(permission, row.container);
     if (transform === undefined || (transform === 'redact' && permission === 'token:use')) {
       refused.push(row);
     } else {
-      transforms.set(id, transform);
+      permitted.push({ row, transform });
     }
   }
-  if (refused.length === 0) return transforms;
+  if (refused.length === 0) return permitted;
   const ids = refused.map(({ id }) => id).join(', ');
   const detail = `The key lacks the permission ${permission} for some tokens: ${ids}`;
   throw new DeniedError(permission, detail, { tokens: refused });
 }
 
-function checkSize(rows: readonly TokenRow[]): void {
+function checkSize(rows: readonly SealedRow[]): void {
   const bytes = rows.reduce((sum, row) => sum + row.sealed.length, 0);
   if (bytes > SEALED_BYTES_MAX) {
     throw new ApiError('bad_request', 'The tokens are too large to be used in a single request');
   }
 }
 
-/** A token as a read answers it; parsed when an expression first looks. */
-class ShownView implements TokenView {
-  readonly #tenantId: string;
-  readonly #row: TokenRow;
-  readonly #shown: ShownToken;
+/** The data of a token; parsed when an expression first looks. */
+class DataOfToken implements TokenView {
+  protected readonly shown: ShownToken;
   #data: unknown;
-  #token: unknown;
 
-  constructor(tenantId: string, row: TokenRow, shown: ShownToken) {
-    this.#tenantId = tenantId;
-    this.#row = row;
-    this.#shown = shown;
+  constructor(shown: ShownToken) {
+    this.shown = shown;
   }
 
   get data(): unknown {
-    const text = this.#shown.data;
+    const text = this.shown.data;
     this.#data ??= text === undefined ? null : JSON.parse(text);
     return this.#data;
   }
 
   get token(): unknown {
-    const { payload, data } = this.#shown;
+    throw new Error('a token that was not read whole');
+  }
+}
+
+/** A token as a read answers it. */
+class WholeToken extends DataOfToken {
+  readonly #tenantId: string;
+  readonly #row: TokenRow;
+  #token: unknown;
+
+  constructor(tenantId: string, row: TokenRow, shown: ShownToken) {
+    super(shown);
+    this.#tenantId = tenantId;
+    this.#row = row;
+  }
+
+  override get token(): unknown {
+    const { payload, data } = this.shown;
     this.#token ??= JSON.parse(tokenJson(this.#tenantId, this.#row, payload, data));
     return this.#token;
   }

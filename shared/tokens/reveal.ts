@@ -7,13 +7,13 @@ import { type DataKeys, openWith, type TenantKeys } from '../crypto/data-keys.ts
 import { SealBrokenError } from '../crypto/envelope.ts';
 import { cvcLabel, type TokenPayload, tokenLabel, unpackPayload } from './sealed-payload.ts';
 import { tokenJson, withMember } from './token-json.ts';
-import type { TokenRow } from './token-row.ts';
+import type { SealedRow, TokenRow } from './token-row.ts';
 
 export interface TokenOpener {
   /** What is sealed in the row. Throws `SealBrokenError` after raising the alarm. */
-  open(tenantId: string, row: TokenRow): TokenPayload | Promise<TokenPayload>;
+  open(tenantId: string, row: SealedRow): TokenPayload | Promise<TokenPayload>;
   /** The row's live cvc; `undefined` when it has none. */
-  openCvc(tenantId: string, row: TokenRow): string | undefined | Promise<string | undefined>;
+  openCvc(tenantId: string, row: SealedRow): string | undefined | Promise<string | undefined>;
 }
 
 /** `onBroken` counts values that did not open: the alarm of a moved or forged row. */
@@ -69,7 +69,7 @@ export interface ShownToken {
 export function openShown(
   opener: TokenOpener,
   tenantId: string,
-  row: TokenRow,
+  row: SealedRow,
   transform: Transform,
 ): ShownToken | Promise<ShownToken> {
   const payload = opener.open(tenantId, row);
@@ -82,7 +82,7 @@ export function openShown(
 async function openInTurn(
   opener: TokenOpener,
   tenantId: string,
-  row: TokenRow,
+  row: SealedRow,
   transform: Transform,
   opening: TokenPayload | Promise<TokenPayload>,
 ): Promise<ShownToken> {

@@ -23,60 +23,85 @@ export interface TokenRow {
   cvc_due_at_ms: number | null;
 }
 
-/** The row's columns of table alias `t`, with what stands for its sealed payload. */
-export const tokenColumns = (sealed: string): string => `
-  t.id, t.type, t.container, t.metadata::text AS metadata, t.search_indexes::text AS search_indexes,
-  t.fingerprint, t.fingerprint_expression, ${sealed} AS sealed, ${milliseconds('t.expires_at')} AS expires_at_ms,
+/** What it takes to judge who may use a token, and to open it. */
+export type SealedRow = Pick<
+  TokenRow,
+  'id' | 'type' | 'container' | 'sealed' | 'expires_at_ms' | 'cvc_sealed' | 'cvc_due_at_ms'
+>;
+
+/** A sealed row's columns of table alias `t`, with what stands for its payload. */
+export const sealedColumns = (sealed: string): string => `
+  t.id, t.type, t.container, ${sealed} AS sealed, ${milliseconds('t.expires_at')} AS expires_at_ms`;
+
+/** What else there is to show of a token. */
+export const DETAIL_COLUMNS = `
+  t.metadata::text AS metadata, t.search_indexes::text AS search_indexes,
+  t.fingerprint, t.fingerprint_expression,
   t.created_by, ${milliseconds('t.created_at')} AS created_at_ms,
   t.modified_by, ${milliseconds('t.modified_at')} AS modified_at_ms`;
 
-export const TOKEN_COLUMNS = tokenColumns('t.sealed');
+export const TOKEN_COLUMNS = `${sealedColumns('t.sealed')}, ${DETAIL_COLUMNS}`;
 
 /** The columns of a live cvc in table alias `c`. */
 export const CVC_COLUMNS = `
   c.sealed AS cvc_sealed, ${milliseconds('c.due_at')} AS cvc_due_at_ms`;
 
-/** `TOKEN_COLUMNS` and `CVC_COLUMNS` in their order; an `id` of null is no token. */
-export type TokenValues = [
+/** The values of `sealedColumns` and `CVC_COLUMNS` in their order; an `id` of null is no token. */
+export type SealedValues = [
   id: string | null,
   type: string,
   container: string,
+  sealed: Buffer | null,
+  expires_at_ms: number | null,
+  cvc_sealed: Buffer | null,
+  cvc_due_at_ms: number | null,
+];
+/** The same with those of `DETAIL_COLUMNS`. */
+export type TokenValues = [
+  ...SealedValues,
   metadata: string | null,
   search_indexes: string,
   fingerprint: string | null,
   fingerprint_expression: string | null,
-  sealed: Buffer | null,
-  expires_at_ms: number | null,
   created_by: string,
   created_at_ms: number,
   modified_by: string | null,
   modified_at_ms: number | null,
-  cvc_sealed: Buffer | null,
-  cvc_due_at_ms: number | null,
 ];
 
-/** `null`: a token whose payload was left out. */
-export function tokenOfValues(values: TokenValues): TokenRow | null | undefined {
-  const id = values[0];
+/** Of the first values of a row. `null`: a token whose payload was left out. */
+export function sealedRowOf(
+  values: readonly [...SealedValues, ...unknown[]],
+): SealedRow | null | undefined {
+  const [id, type, container, sealed, expires_at_ms, cvc_sealed, cvc_due_at_ms] = values;
   if (id === null) return undefined;
-  const sealed = values[7];
+  if (sealed === null) return null;
+  return { id, type, container, sealed, expires_at_ms, cvc_sealed, cvc_due_at_ms };
+}
+
+/** The same for all there is to show of a token. */
+export function tokenRowOf(
+  values: readonly [...TokenValues, ...unknown[]],
+): TokenRow | null | undefined {
+  const [id, type, container, sealed] = values;
+  if (id === null) return undefined;
   if (sealed === null) return null;
   return {
     id,
-    type: values[1],
-    container: values[2],
-    metadata: values[3],
-    search_indexes: values[4],
-    fingerprint: values[5],
-    fingerprint_expression: values[6],
+    type,
+    container,
+    metadata: values[7],
+    search_indexes: values[8],
+    fingerprint: values[9],
+    fingerprint_expression: values[10],
     sealed,
-    expires_at_ms: values[8],
-    created_by: values[9],
-    created_at_ms: values[10],
-    modified_by: values[11],
-    modified_at_ms: values[12],
-    cvc_sealed: values[13],
-    cvc_due_at_ms: values[14],
+    expires_at_ms: values[4],
+    created_by: values[11],
+    created_at_ms: values[12],
+    modified_by: values[13],
+    modified_at_ms: values[14],
+    cvc_sealed: values[5],
+    cvc_due_at_ms: values[6],
   };
 }
 

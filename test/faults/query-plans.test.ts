@@ -10,9 +10,9 @@ import { readConfigVersions } from '../../shared/config-entries/config-version.t
 import { WRITE_DOWN } from '../../shared/idempotency/named-token.ts';
 import { READ_RECORDS } from '../../shared/idempotency/record-store.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
-import { READ_ONE_TOKEN, READ_TOKENS } from '../../shared/tokens/batch-reader.ts';
 import { findDuplicates } from '../../shared/tokens/find-duplicates.ts';
 import { listTokens, type TokenFilter } from '../../shared/tokens/list-tokens.ts';
+import { SEALED_TOKENS, WHOLE_TOKENS } from '../../shared/tokens/read-rows.ts';
 import { parseSearchQuery } from '../../shared/tokens/search-query.ts';
 import { searchTokens } from '../../shared/tokens/search-tokens.ts';
 import * as store from '../../shared/tokens/token-store.ts';
@@ -148,22 +148,22 @@ describe('the generic plans of the request path', () => {
         await plans.admin.query('ANALYZE');
       });
 
-      it('probe the primary keys for each token that is read', async () => {
-        const nodes = await plans.genericPlan(READ_TOKENS.text);
-        const indexes = nodes
-          .map((node) => node['Index Name'])
-          .filter((name) => name !== undefined);
-        expect(indexes.sort()).to.deep.equal(['tenants_pkey', 'token_cvcs_pkey', 'tokens_pkey']);
-        await expectNoWalk(READ_TOKENS.text);
-      });
+      for (const [kind, { many, one }] of Object.entries({ WHOLE_TOKENS, SEALED_TOKENS })) {
+        it(`probe the primary keys for each token that is read: ${kind}`, async () => {
+          const nodes = await plans.genericPlan(many.text);
+          const indexes = nodes
+            .map((node) => node['Index Name'])
+            .filter((name) => name !== undefined);
+          expect(indexes.sort()).to.deep.equal(['tenants_pkey', 'token_cvcs_pkey', 'tokens_pkey']);
+          await expectNoWalk(many.text);
+        });
 
-      it('probe the primary keys for a token that is read alone', async () => {
-        const used = (await plans.genericPlan(READ_ONE_TOKEN.text)).map(
-          (node) => node['Index Name'],
-        );
-        expect(used).to.include.members(['tenants_pkey', 'token_cvcs_pkey', 'tokens_pkey']);
-        await expectNoWalk(READ_ONE_TOKEN.text);
-      });
+        it(`probe the primary keys for a token that is read alone: ${kind}`, async () => {
+          const used = (await plans.genericPlan(one.text)).map((node) => node['Index Name']);
+          expect(used).to.include.members(['tenants_pkey', 'token_cvcs_pkey', 'tokens_pkey']);
+          await expectNoWalk(one.text);
+        });
+      }
 
       for (const [name, filter] of Object.entries(FILTERS)) {
         // A join would read every token of the table for a page of twenty.

@@ -7,7 +7,7 @@ import {
 } from '../../../shared/access/access-rules.ts';
 import { createDataKeys } from '../../../shared/crypto/data-keys.ts';
 import { ApiError } from '../../../shared/errors.ts';
-import { createBatchReader } from '../../../shared/tokens/batch-reader.ts';
+import { createTokenReaders } from '../../../shared/tokens/batch-reader.ts';
 import { detokenize as detokenizeBody } from '../../../shared/tokens/detokenize.ts';
 import { createTokenOpener } from '../../../shared/tokens/reveal.ts';
 import type { TokenBody, TokenClient } from './token-client.ts';
@@ -39,7 +39,7 @@ describe('detokenizing for reactors and proxies', () => {
       tenant_id: tenant.id,
       access: compileAccess({ type: 'private', permissions: [], rules: [], ...access }),
       permission: 'token:use',
-      reader: createBatchReader(pool, (rows) => batches.push(rows)),
+      readers: createTokenReaders(pool, (rows) => batches.push(rows)),
       opener: createTokenOpener(dataKeys, () => {}),
       confirm: ({ config_version }) => versions.add(config_version),
       accessed: () => undefined,
@@ -67,6 +67,13 @@ describe('detokenizing for reactors and proxies', () => {
     expect([...read.versions])
       .to.have.length(1)
       .and.not.include(null);
+  });
+  it('puts in whole tokens beside the data of others', async () => {
+    const other = await tokens.created({ type: 'token', data: 'plain', metadata: { a: 'b' } });
+    const body = { whole: `{{ token: ${card.id} }}`, data: `{{ ${other.id} }}` };
+    const { value, batches } = await use(body, using('reveal'));
+    expect(value).to.deep.equal({ whole: { ...card, data: CARD }, data: 'plain' });
+    expect(batches).to.deep.equal([2]);
   });
   it('reads nothing when there is nothing to replace', async () => {
     const { value, batches, versions } = await use({ a: 1 }, {});

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import type { QueryArrayConfig } from 'pg';
 import type { Queryable } from '../../../shared/postgres/pool.ts';
-import { createBatchReader } from '../../../shared/tokens/batch-reader.ts';
+import { createTokenReaders } from '../../../shared/tokens/batch-reader.ts';
 import { startVault, type Vault } from './vault.ts';
 
 const LARGE_CHARACTERS = 1_000_000;
@@ -30,31 +30,33 @@ describe('large tokens', () => {
     return { db: { query: query as Queryable['query'] }, bytes };
   }
 
-  it('never share a statement, and are read as they are', async () => {
-    const large = await store('x'.repeat(LARGE_CHARACTERS));
-    const small = await store('small');
-    const ids = Array.from({ length: 30 }, (_, n) => [large, small, 'none'][n % 3] ?? '');
-    const { db, bytes } = measured();
-    const reader = createBatchReader(db);
-    const tenant_id = vault.control.tenant.id;
-    const order: number[] = [];
-    const reads = await Promise.all(
-      ids.map(async (id, n) => {
-        const read = await reader.submit({ tenant_id, id });
-        order.push(n % 3);
-        return read;
-      }),
-    );
-    for (const [n, { token, config_version, now_ms }] of reads.entries()) {
-      expect(token?.id).to.equal([large, small, undefined][n % 3]);
-      if (n % 3 === 0) expect(token?.sealed.length).to.be.greaterThan(LARGE_CHARACTERS);
-      expect(config_version).to.equal(reads[0]?.config_version).and.not.equal(null);
-      expect(now_ms).to.be.greaterThan(0);
-    }
-    expect(Math.max(...bytes)).to.be.lessThan(1.1 * LARGE_CHARACTERS);
-    // All that are small come with the first statement.
-    expect(order.slice(0, 20)).not.to.include(0);
-  });
+  for (const kind of ['whole', 'sealed'] as const) {
+    it(`never share a statement, and are read as they are: ${kind}`, async () => {
+      const large = await store('x'.repeat(LARGE_CHARACTERS));
+      const small = await store('small');
+      const ids = Array.from({ length: 30 }, (_, n) => [large, small, 'none'][n % 3] ?? '');
+      const { db, bytes } = measured();
+      const reader = createTokenReaders(db)[kind];
+      const tenant_id = vault.control.tenant.id;
+      const order: number[] = [];
+      const reads = await Promise.all(
+        ids.map(async (id, n) => {
+          const read = await reader.submit({ tenant_id, id });
+          order.push(n % 3);
+          return read;
+        }),
+      );
+      for (const [n, { token, config_version, now_ms }] of reads.entries()) {
+        expect(token?.id).to.equal([large, small, undefined][n % 3]);
+        if (n % 3 === 0) expect(token?.sealed.length).to.be.greaterThan(LARGE_CHARACTERS);
+        expect(config_version).to.equal(reads[0]?.config_version).and.not.equal(null);
+        expect(now_ms).to.be.greaterThan(0);
+      }
+      expect(Math.max(...bytes)).to.be.lessThan(1.1 * LARGE_CHARACTERS);
+      // All that are small come with the first statement.
+      expect(order.slice(0, 20)).not.to.include(0);
+    });
+  }
 
   it('are answered whole, many at the same time', async () => {
     const data = 'y'.repeat(LARGE_CHARACTERS);

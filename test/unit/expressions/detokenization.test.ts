@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   compileDetokenization,
+  NamedTokens,
   type TokenView,
 } from '../../../shared/expressions/detokenization.ts';
 import { compileDetokenizationBody } from '../../../shared/expressions/detokenization-body.ts';
@@ -29,6 +30,11 @@ function viewsOf(data: Record<string, unknown>): Map<string, TokenView> {
 
 const detokenize = (body: unknown, data: Record<string, unknown> = {}): unknown =>
   compileDetokenizationBody(body).evaluate(viewsOf(data));
+
+/** One text, and what it names. */
+function compile(source: string, named = new NamedTokens()) {
+  return { named, insert: compileDetokenization(source, named) };
+}
 
 function failureOf(work: () => unknown): ExpressionError {
   try {
@@ -101,13 +107,13 @@ describe('detokenization expressions', () => {
         expect(tokenIdProblem(id), id).to.equal(undefined);
         const tokens = new Map([[id, { data: 'here', token: {} }]]);
         for (const source of [`{{${id}}}`, `{{ ${id} }}`, `{{\t${id}\r\n}}`]) {
-          const compiled = compileDetokenization(source);
-          expect(compiled.tokenIds).to.deep.equal([id]);
-          expect(compiled.evaluate(tokens, new Meter())).to.equal('here');
+          const { named, insert } = compile(source);
+          expect(named.tokenIds).to.deep.equal([id]);
+          expect(insert?.(tokens, new Meter())).to.equal('here');
         }
-        const filtered = compileDetokenization(`{{ ${id} | upcase }}`);
-        expect(filtered.tokenIds).to.deep.equal([id]);
-        expect(filtered.evaluate(tokens, new Meter())).to.equal('HERE');
+        const { named, insert } = compile(`{{ ${id} | upcase }}`);
+        expect(named.tokenIds).to.deep.equal([id]);
+        expect(insert?.(tokens, new Meter())).to.equal('HERE');
       }
     });
     it('is collected once, in order of appearance', () => {
@@ -115,7 +121,14 @@ describe('detokenization expressions', () => {
       expect(compileDetokenizationBody(body).tokenIds).to.deep.equal(['two', 'one', 'three']);
     });
     it('may itself begin with "token:" behind the prefix', () => {
-      expect(compileDetokenization('{{ token: token:abc }}').tokenIds).to.deep.equal(['token:abc']);
+      expect(compile('{{ token: token:abc }}').named.tokenIds).to.deep.equal(['token:abc']);
+    });
+    it('says whether any token is put in whole', () => {
+      const uses = (a: string) => compileDetokenizationBody({ a: ['{{ abc }}', a] }).usesWhole;
+      const whole = ['{{ token: abc }}', '{{abc}}{{token:def | json: "$.id"}}'];
+      for (const source of whole) expect(uses(source), source).to.equal(true);
+      const data = ['{{ abc }}', 'token: {{ abc }}', "{{ abc | append: 'token:' }}", ''];
+      for (const source of data) expect(uses(source), source).to.equal(false);
     });
     it('property: any legal id is found between any white space of the language', () => {
       const id = fc
@@ -124,8 +137,8 @@ describe('detokenization expressions', () => {
       const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 3 });
       fc.assert(
         fc.property(id, space, space, (text, before, after) => {
-          const compiled = compileDetokenization(`{{${before}${text}${after}}}`);
-          expect(compiled.tokenIds).to.deep.equal([text]);
+          const { named } = compile(`{{${before}${text}${after}}}`);
+          expect(named.tokenIds).to.deep.equal([text]);
         }),
       );
     });
@@ -177,7 +190,7 @@ describe('detokenization expressions', () => {
   ];
   for (const [source, position] of malformed) {
     it(`refuses ${source.slice(0, 50)}`, () => {
-      const error = failureOf(() => compileDetokenization(source));
+      const error = failureOf(() => compile(source));
       expect(error.position).to.equal(position);
       expect(error.message).not.to.contain('nothing').and.not.contain('passwd');
     });

@@ -137,6 +137,56 @@ describe('batched statements', () => {
     expect(await next).to.equal('Z');
   });
 
+  it('answer a list as a whole, in order, however many statements it takes', async () => {
+    const { batcher, statements } = controlled();
+    const items = Array.from({ length: BATCH_ROWS_MAX + 2 }, (_, n) => `i${n}`);
+    const list = batcher.submitAll(items);
+    const beside = batcher.submit('x');
+    let done = false;
+    void list.then(() => (done = true));
+    await turn();
+    expect(statements.map((s) => s.items.length)).to.deep.equal([BATCH_ROWS_MAX, 3]);
+    statements[1]?.finish();
+    expect(await beside).to.equal('X');
+    await turn();
+    expect(done).to.equal(false);
+    statements[0]?.finish();
+    expect(await list).to.deep.equal(items.map((item) => item.toUpperCase()));
+    expect(await batcher.submitAll([])).to.deep.equal([]);
+  });
+
+  it('wait for results of a list that come later, and fail it with the first error', async () => {
+    const later = Promise.withResolvers<string>();
+    const failing = Promise.withResolvers<string>();
+    const batcher = createBatcher<string, string>({
+      run: async (items) =>
+        items.map((item) => (item === 'l' ? later.promise : item === 'f' ? failing.promise : item)),
+    });
+    const list = batcher.submitAll(['a', 'l']);
+    const failed = batcher.submitAll(['l', 'f', 'a']).catch((error: Error) => error.message);
+    const other = batcher.submit('b');
+    expect(await other).to.equal('b');
+    failing.reject(new Error('no'));
+    expect(await failed).to.equal('no');
+    later.resolve('L');
+    expect(await list).to.deep.equal(['a', 'L']);
+  });
+
+  it('fail a list with the row that fails alone, and nothing but that list', async () => {
+    const { batcher, statements } = controlled();
+    const list = batcher.submitAll(['a', 'bad']).catch((error: Error) => error.message);
+    const other = batcher.submit('c');
+    await turn();
+    statements[0]?.fail(new Error('row'));
+    for (const fails of [false, true, false]) {
+      await turn();
+      if (fails) statements.at(-1)?.fail(new Error('row'));
+      else statements.at(-1)?.finish();
+    }
+    expect(await list).to.equal('row');
+    expect(await other).to.equal('C');
+  });
+
   /** Sends these and one that waits; the n-th statement fails with the n-th of `errors`, if there is one. */
   async function outcomes(items: string[], errors: (string | undefined)[]): Promise<string[]> {
     const { batcher, statements } = controlled();

@@ -23,9 +23,9 @@ export async function detokenized(
   const found = find(bytes);
   const done =
     found &&
-    (await detokenizeTexts(found, async (ids) => {
-      reads.push(ids);
-      return new Map(ids.map((id) => [id, viewOf(id, tokens[id])]));
+    (await detokenizeTexts(found, async ({ tokenIds }) => {
+      reads.push(tokenIds);
+      return new Map(tokenIds.map((id) => [id, viewOf(id, tokens[id])]));
     }));
   return { text: (done?.body ?? bytes).toString(), untouched: done === undefined, reads };
 }
