@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { Logger } from '../shared/observability/logger.ts';
 import type { Readiness } from '../shared/observability/metrics-server.ts';
+import { planeFlags } from './plane-flags.ts';
 
 export type MetricsAsJson = MetricObjectWithValues<MetricValue<string>>[];
 
@@ -44,27 +45,6 @@ export interface PlaneOptions {
 }
 
 type Message = { type: 'ready'; port: number } | ({ type: 'metrics'; id: number } & PlaneReport);
-
-/**
- * Node would let the young generation grow to 100 MiB, most of it empty. Halves of 16 MiB keep a worker
- * below 200 MiB at full load (bench/memory.ts), those of 24 do not, and take a tenth to a sixth less CPU
- * than those of 8. The bytes of bodies lie outside of the heap: V8 collects the young generation when its
- * own hold four times `scavenger-max-new-space-capacity-mb`, by default 128 MiB; but over 64 MiB of them it
- * has begun a major collection already, which took half of all CPU at 64 KiB. At 32 MiB they go with the
- * young: a fifth less CPU there, and streams hold 5 MiB in place of 36. Giving
- * memory back earlier (MALLOC_MMAP_THRESHOLD_) cost 12 %. One thread collects so little sooner than
- * several agree on it: 2 to 9 % of all CPU less. An old generation that grows by less
- * (--heap-growing-percent=80) saves 60 MiB and takes twice the CPU where bodies are large.
- * What is allocated in one place may be put into the old generation from the start when much of it lived
- * long once, as it does while the first connections come; it then keeps each request alive until the next
- * major collection, and a process it happens to pays a fifth of its CPU for that as long as it lives.
- */
-const NODE_OPTIONS = [
-  '--max-semi-space-size=16',
-  '--scavenger-max-new-space-capacity-mb=8',
-  '--no-parallel-scavenge',
-  '--no-allocation-site-pretenuring',
-];
 
 const RESTART_MS_MIN = 100;
 const RESTART_MS_MAX = 5_000;
@@ -138,7 +118,7 @@ export async function startPlane(options: PlaneOptions): Promise<PlaneProcess> {
 
 function launch(options: PlaneOptions, port: number | undefined): Life {
   const entry = fileURLToPath(new URL(`../${options.entry}`, import.meta.url));
-  const argv = ['-c', 'ulimit -c 0; exec "$@"', 'sh', process.execPath, ...NODE_OPTIONS, entry];
+  const argv = ['-c', 'ulimit -c 0; exec "$@"', 'sh', process.execPath, ...planeFlags(), entry];
   const output = options.onOutput === undefined ? 'inherit' : 'pipe';
   const child = spawn('/bin/sh', argv, {
     // A session of its own: Ctrl-C in the terminal reaches us alone, and we drain in order.
