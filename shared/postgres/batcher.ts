@@ -66,11 +66,11 @@ function settle<Result>(
   result: Result | Promise<Result>,
 ): void {
   if (result instanceof Promise) {
-    result.then((later) => take(call, place, later), call.reject);
-  } else take(call, place, result);
+    result.then((later) => put(call, place, later), call.reject);
+  } else put(call, place, result);
 }
 
-function take<Result>(call: Call<Result>, place: number, result: Result): void {
+function put<Result>(call: Call<Result>, place: number, result: Result): void {
   call.results[place] = result;
   call.left -= 1;
   if (call.left === 0) call.resolve(call.results);

@@ -42,7 +42,7 @@ export interface TokenReading<Row, Values extends unknown[]> {
   /** The same for a reader alone: no arrays to write, scan and join (a fifth of its time in Postgres). */
   readonly one: Statement;
   /** Values of a row that are the token's; behind them are its place, the version and the time. */
-  readonly width: number;
+  readonly width: Values['length'];
   /** `null`: a token whose payload was left out; `undefined`: none. */
   rowOf(values: readonly [...Values, ...unknown[]]): Row | null | undefined;
 }
