@@ -1,6 +1,7 @@
 /**
  * Frames on a pipe: 4 bytes length of the whole, 4 bytes length of the header, JSON header, body text.
- * Everything framed in one turn of the loop leaves in one write. A frame above the bound ends the
+ * What is sent in one turn of the loop leaves in one
+ * write; what the pipe does not take yet is kept as it came, not encoded a second time. A frame above the bound ends the
  * stream: lengths come from the other side and must never size a buffer unchecked.
  */
 import type { Duplex } from 'node:stream';
@@ -9,12 +10,19 @@ import type { Duplex } from 'node:stream';
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 /** JSON that is parsed unseen: a whole console with every character escaped is half of it. */
 const HEADER_BYTES_MAX = 1024 * 1024;
+/** Frames are gathered into a write until they are this many bytes together. */
+const WRITE_BYTES_GOOD = 64 * 1024;
 const LENGTH_BYTES = 4;
 const HEAD_BYTES = 2 * LENGTH_BYTES;
 
 export interface FrameStream<Out> {
   /** Queues a frame; it leaves with the others of this turn. */
   send(header: Out, body?: string): void;
+}
+
+interface Frame {
+  readonly header: unknown;
+  readonly body: string;
 }
 
 /** Encodes one frame. `header` must be JSON; `body` is UTF-8 on the wire. */
@@ -95,16 +103,36 @@ export function frameStream<Out>(
       onBroken();
     }
   });
-  let waiting: Buffer[] = [];
+  let waiting: Frame[] = [];
+  let isPlanned = false;
   const flush = (): void => {
-    const frames = waiting;
-    waiting = [];
-    if (pipe.writable) pipe.write(frames.length === 1 ? frames[0] : Buffer.concat(frames));
+    isPlanned = false;
+    while (waiting.length > 0 && pipe.writable && !pipe.writableNeedDrain) {
+      const frames = encodeSome(waiting);
+      waiting = frames.length === waiting.length ? [] : waiting.slice(frames.length);
+      pipe.write(frames.length === 1 ? frames[0] : Buffer.concat(frames));
+    }
+    if (!pipe.writable) waiting = [];
   };
+  pipe.on('drain', flush);
   return {
-    send(header, body) {
-      if (waiting.length === 0) setImmediate(flush);
-      waiting.push(encodeFrame(header, body));
+    send(header, body = '') {
+      if (!isPlanned) setImmediate(flush);
+      isPlanned = true;
+      waiting.push({ header, body });
     },
   };
+}
+
+/** The first of them, as many as make one write. */
+function encodeSome(frames: readonly Frame[]): Buffer[] {
+  const encoded: Buffer[] = [];
+  let bytes = 0;
+  for (const { header, body } of frames) {
+    if (bytes >= WRITE_BYTES_GOOD) break;
+    const frame = encodeFrame(header, body);
+    bytes += frame.length;
+    encoded.push(frame);
+  }
+  return encoded;
 }

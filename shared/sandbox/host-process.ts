@@ -9,27 +9,28 @@ import type { Duplex } from 'node:stream';
 import { HOST_FILE, THREAD_FILE } from './code-files.ts';
 import { type FrameStream, frameStream } from './frames.ts';
 import { hostCommand, type Isolation, networkOf } from './host-command.ts';
+import { type HostRun, HostThreads } from './host-threads.ts';
 import { isOursNow } from './modules/private-folder.ts';
 import {
   type AnswerMessage,
   type CallMessage,
   type CancelMessage,
-  type GatewayMessage,
+  HOST_DESCRIPTOR,
   monotonicNow,
   type ResultMessage,
+  type RoutedAnswer,
   type RunMessage,
   SILENCE_MS_MAX,
   START_MS_MAX,
+  THREADS_DESCRIPTOR,
 } from './protocol.ts';
-import { RunTable } from './run-table.ts';
-import { readHostMessage } from './script-result.ts';
+import { readHostMessage, readThreadMessage } from './script-result.ts';
 import { ThreadHolders } from './thread-holders.ts';
 
 /** How often memory and deadlines are looked at while a run is in the host (design section 8). */
 const POLL_MS = 20;
 /** After its deadline a run still has this long to be ended by V8 inside. */
 const GRACE_MS = 250;
-const PIPE_DESCRIPTOR = 3;
 /** Of what a host prints before it is ready, for the error that says why it is not. */
 const LAST_WORDS_MAX = 2_000;
 const PAGE_BYTES = pageBytes();
@@ -61,9 +62,8 @@ export class HostProcess {
   readonly exited: Promise<void>;
   readonly #options: HostOptions;
   readonly #child: ChildProcess;
-  readonly #stream: FrameStream<GatewayMessage>;
-  readonly #inFlight = new RunTable<RunMessage>();
-  readonly #known = new Set<string>();
+  readonly #stream: FrameStream<RoutedAnswer>;
+  readonly #threads: HostThreads;
   readonly #poll: NodeJS.Timeout;
   readonly #holders: ThreadHolders;
   #busy: readonly number[] = [];
@@ -77,21 +77,20 @@ export class HostProcess {
   constructor(options: HostOptions) {
     this.#options = options;
     requireOurCode(options.modules_folder);
-    this.#holders = new ThreadHolders(options.thread_count);
-    const [program, argv] = hostCommand(
-      options.isolation,
-      options.thread_count,
-      options.modules_folder,
-    );
-    this.#child = spawnHost(program, argv, this.#holders);
+    const { isolation, thread_count, modules_folder } = options;
+    this.#holders = new ThreadHolders(thread_count);
+    const command = hostCommand(isolation, thread_count, modules_folder);
+    this.#child = spawnHost(command, thread_count, this.#holders);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.ready = promise;
     promise.catch(() => undefined);
-    const pipe = this.#child.stdio[PIPE_DESCRIPTOR] as Duplex;
-    // A host that dies takes its end of the pipe with it; 'exit' says so.
-    pipe.on('error', () => undefined);
-    const broken = (): void => this.kill('ended');
-    this.#stream = frameStream(pipe, (header, body) => this.#take(header, body, resolve), broken);
+    this.#stream = this.#streamOf(HOST_DESCRIPTOR, (header) => this.#take(header, resolve));
+    const streams = Array.from({ length: thread_count }, (_thread, index) =>
+      this.#streamOf<RunMessage>(THREADS_DESCRIPTOR + index, (header, body) =>
+        this.#takeOfThread(index, header, body),
+      ),
+    );
+    this.#threads = new HostThreads(streams);
     this.#child.stderr?.on('data', (text: Buffer) => {
       if (this.#lastWords.length < LAST_WORDS_MAX) this.#lastWords += text.toString('latin1');
     });
@@ -121,19 +120,16 @@ export class HostProcess {
     return this.#isReady;
   }
 
-  /** Sends a run; the source only when this host has not had it, or with `again`. */
-  send(run: RunMessage, source: string, request: string, again = false): void {
-    if (this.#inFlight.size === 0) this.#heard_at_ms = monotonicNow();
-    const withSource = again || !this.#known.has(run.script_key);
-    this.#known.add(run.script_key);
-    this.#inFlight.set(run.id, run);
-    if (withSource) this.#stream.send({ ...run, source_length: source.length }, source + request);
-    else this.#stream.send(run, request);
+  /** Sends a run to a thread, as soon as one can take it. */
+  send(run: HostRun): void {
+    if (this.#threads.size === 0) this.#heard_at_ms = monotonicNow();
+    this.#threads.add(run);
   }
 
   /** Sends the answer of a call, unless its run has ended. */
   answer(message: AnswerMessage, body: string): void {
-    if (this.#inFlight.has(message.id)) this.#stream.send(message, body);
+    const thread = this.#threads.answered(message.id, message.call);
+    if (thread !== undefined) this.#stream.send({ ...message, thread }, body);
   }
 
   /** Ends the host at once. `onLost` follows when it is gone. */
@@ -142,15 +138,35 @@ export class HostProcess {
     this.#child.kill('SIGKILL');
   }
 
-  #take(header: unknown, body: string, resolveReady: () => void): void {
+  #streamOf<Out>(
+    descriptor: number,
+    onFrame: (header: unknown, body: string) => void,
+  ): FrameStream<Out> {
+    const pipe = this.#child.stdio[descriptor] as Duplex;
+    // A host that dies takes its end of the pipe with it; 'exit' says so.
+    pipe.on('error', () => undefined);
+    return frameStream(pipe, onFrame, () => this.kill('ended'));
+  }
+
+  #take(header: unknown, resolveReady: () => void): void {
     const message = readHostMessage(header);
     if (message === undefined) throw new TypeError('not a message of a host');
     this.#heard_at_ms = monotonicNow();
-    if (message.kind === 'busy') this.#busy = message.ids;
-    else if (message.kind === 'ready') this.#becomeReady(resolveReady);
-    else if (message.kind === 'result') {
-      if (this.#inFlight.delete(message.id)) this.#options.onResult(message, body);
-    } else if (this.#inFlight.has(message.id)) this.#options.onCall(message, body);
+    if (message.kind === 'ready') this.#becomeReady(resolveReady);
+    else {
+      this.#busy = message.ids;
+      this.#threads.noteHolders(message.ids);
+    }
+  }
+
+  #takeOfThread(index: number, header: unknown, body: string): void {
+    const message = readThreadMessage(header);
+    if (message === undefined) throw new TypeError('not a message of a thread');
+    this.#heard_at_ms = monotonicNow();
+    // Also throws, and whatever throws here ends the host.
+    if (!this.#threads.take(index, message)) return;
+    if (message.kind === 'result') this.#options.onResult(message, body);
+    else if (message.kind !== 'unknown_script') this.#options.onCall(message, body);
   }
 
   #becomeReady(resolveReady: () => void): void {
@@ -161,20 +177,24 @@ export class HostProcess {
     this.#lastWords = '';
     this.#child.stderr?.removeAllListeners('data').resume();
     this.#isReady = true;
+    this.#threads.open();
     resolveReady();
   }
 
   #watch(): void {
-    if (this.#inFlight.size === 0 || this.#lost !== undefined) return;
+    if (this.#threads.size === 0 || this.#lost !== undefined) return;
     const now = monotonicNow();
-    const overdue = this.#inFlight.values().filter((run) => now > run.ends_at_ms + GRACE_MS);
+    const overdue = this.#threads.messages().filter((run) => now > run.ends_at_ms + GRACE_MS);
     const holding = overdue.filter((run) => this.#busy.includes(run.id));
     if (holding.length > 0) {
       this.#overdue = holding.map((run) => run.id);
       this.kill('deadline');
     } else if (this.#rssBytes() > this.#options.rss_bytes_max) this.kill('memory');
     else if (now - this.#heard_at_ms > this.#patience_ms) this.kill('silence');
-    else for (const run of overdue) this.#giveUp(run);
+    else {
+      for (const run of overdue) this.#giveUp(run);
+      this.#threads.placeWaiting();
+    }
   }
 
   get #patience_ms(): number {
@@ -183,7 +203,7 @@ export class HostProcess {
 
   /** It waits behind others of its tenant; nothing it did holds the host. */
   #giveUp(run: RunMessage): void {
-    this.#inFlight.delete(run.id);
+    this.#threads.delete(run.id);
     this.#options.onResult({ kind: 'result', id: run.id, ending: 'timeout', console: [] }, '');
   }
 
@@ -202,25 +222,29 @@ export class HostProcess {
     const reason = this.#lost ?? 'ended';
     const holders = this.#holders.readAndClose();
     const named = reason === 'deadline' ? this.#overdue : reason === 'memory' ? [] : holders;
-    const inside = new Set(named.filter((id) => this.#inFlight.has(id)));
+    const inside = new Set(named.filter((id) => this.#threads.has(id)));
     // Whoever ends a host holds a thread of it. Memory is held by whoever holds it, not by who computes.
     const isOutside = reason === 'ended' && this.#holders.isKnown;
-    const suspects =
-      inside.size > 0 || isOutside ? inside : new Set(this.#inFlight.values().map(({ id }) => id));
-    this.#inFlight.clear();
+    const suspects = inside.size > 0 || isOutside ? inside : new Set(this.#threads.placedIds());
+    this.#threads.clear();
     this.#options.onLost(reason, { ids: suspects, seen: inside.size > 0 || reason !== 'ended' });
   }
 }
 
 /** Throws when the system gives it no process or no pipe; nothing is left open then. */
-function spawnHost(program: string, argv: string[], holders: ThreadHolders): ChildProcess {
+function spawnHost(
+  [program, argv]: [string, string[]],
+  thread_count: number,
+  holders: ThreadHolders,
+): ChildProcess {
   try {
+    const pipes = Array.from({ length: thread_count }, () => 'pipe' as const);
     const child = spawn(program, argv, {
       cwd: '/',
       env: {},
       // A session of its own: Ctrl-C in the terminal is for the gateway.
       detached: true,
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe', holders.descriptor ?? 'ignore'],
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', holders.descriptor ?? 'ignore', ...pipes],
     });
     // Said without descriptors for its pipes, too, when nothing else gets to listen.
     child.on('error', () => undefined);

@@ -1,15 +1,13 @@
 /** A run between its request and its end, as the supervisor keeps it. */
 import type { HostProcess } from './host-process.ts';
-import type { RunMessage, RunPurpose, ScriptRun } from './protocol.ts';
+import type { HostRun } from './host-threads.ts';
+import type { RunPurpose, ScriptRun } from './protocol.ts';
 import { RunCalls } from './run-calls.ts';
 import { requestText, type ScriptRequest, serviceNames } from './script-request.ts';
 
-export interface PendingRun {
-  readonly message: RunMessage;
+export interface PendingRun extends HostRun {
   readonly tenant_id: string;
   readonly script_key: string;
-  readonly source: string;
-  readonly request: string;
   readonly calls: RunCalls;
   settle: (run: ScriptRun) => void;
   /** Where it is now, if anywhere. */
@@ -38,7 +36,6 @@ export function createPendingRun(
       tenant_id,
       purpose,
       ends_at_ms,
-      source_length: 0,
       reuse,
       services: serviceNames(services),
     },

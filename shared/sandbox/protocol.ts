@@ -40,8 +40,12 @@ export const ERROR_ENTRIES_MAX = 100;
 export const ERROR_CHARACTERS_MAX = 1024 * 1024;
 /** Headers of a custom response. */
 export const CUSTOM_HEADERS_MAX = 100;
+/** Descriptor, in a host, of its own pipe: answers go in, signs of life come out. */
+export const HOST_DESCRIPTOR = 3;
 /** Descriptor, in a host, of the file where its threads write who holds them (thread-holders.ts). */
 export const HOLDERS_DESCRIPTOR = 4;
+/** Descriptor, in a host, of its first thread's pipe, then those of the others: runs go in, results come out. */
+export const THREADS_DESCRIPTOR = 5;
 /** For each thread in turn: the id of the run that holds it, or 0. */
 export const HOLDER_BYTES = Int32Array.BYTES_PER_ELEMENT;
 /** Fits there. */
@@ -74,7 +78,7 @@ export const CALL_LIMITS: Readonly<
   bt: { calls_max: BT_CALLS_MAX, in_flight_max: BT_CALLS_IN_FLIGHT_MAX },
 };
 
-/** Gateway → host. The body is `source` (only when the host has not got it) followed by the request. */
+/** Gateway → thread. The body is `source` (only when the thread has not got it) followed by the request. */
 export interface RunMessage {
   readonly kind: 'run';
   readonly id: number;
@@ -88,8 +92,8 @@ export interface RunMessage {
   readonly services: readonly ServiceName[];
   /** Whether the context may be one of an earlier run of this script, and is kept for the next. */
   readonly reuse: boolean;
-  /** UTF-16 length of the source at the head of the body; 0 when it was sent before. */
-  readonly source_length: number;
+  /** UTF-16 length of the source at the head of the body; absent when it was sent before. */
+  readonly source_length?: number;
 }
 
 /**
@@ -111,12 +115,18 @@ export interface ConsoleLine {
   readonly text: string;
 }
 
-/** Host → gateway. `unknown_script`: send the run again with its source; nothing was started. */
+/** Thread → gateway. */
 export interface ResultMessage {
   readonly kind: 'result';
   readonly id: number;
-  readonly ending: Ending | 'unknown_script';
+  readonly ending: Ending;
   readonly console: readonly ConsoleLine[];
+}
+
+/** Thread → gateway: send the run again with its source; nothing was started. */
+export interface UnknownScriptMessage {
+  readonly kind: 'unknown_script';
+  readonly id: number;
 }
 
 /** Host → gateway, once, when all threads can work. */
@@ -130,7 +140,7 @@ export interface BusyMessage {
   readonly ids: readonly number[];
 }
 
-/** Host → gateway: a run asks for something. Body: the request's JSON text. */
+/** Thread → gateway: a run asks for something. Body: the request's JSON text. */
 export interface CallMessage {
   readonly kind: 'call';
   readonly id: number;
@@ -139,14 +149,14 @@ export interface CallMessage {
   readonly service: ServiceName;
 }
 
-/** Host → gateway: nobody waits for that answer any more. */
+/** Thread → gateway: nobody waits for that answer any more. */
 export interface CancelMessage {
   readonly kind: 'cancel';
   readonly id: number;
   readonly call: number;
 }
 
-/** Gateway → host. Body: JSON text of the answer, or of `{message, code?}` when `ok` is false. */
+/** The answer of a call. Body: its JSON text, or that of `{message, code?}` when `ok` is false. */
 export interface AnswerMessage {
   readonly kind: 'answer';
   readonly id: number;
@@ -156,8 +166,17 @@ export interface AnswerMessage {
   readonly keep: boolean;
 }
 
-export type HostMessage = ResultMessage | ReadyMessage | BusyMessage | CallMessage | CancelMessage;
-export type GatewayMessage = RunMessage | AnswerMessage;
+/**
+ * Gateway → host, on the host's own pipe: that one is always read, whatever the threads compute, so that
+ * what scripts fetch and do not take is their host's memory, which is bounded, and not the gateway's.
+ */
+export interface RoutedAnswer extends AnswerMessage {
+  /** Where its run is, from 0. */
+  readonly thread: number;
+}
+
+export type HostMessage = ReadyMessage | BusyMessage;
+export type ThreadMessage = ResultMessage | UnknownScriptMessage | CallMessage | CancelMessage;
 
 /** A thrown error in the form of the reactor errors (facts 2.4). */
 export interface ScriptError {

@@ -14,6 +14,7 @@ import {
   RESULT_BYTES_MAX,
   type ScriptError,
   type ScriptResult,
+  type ThreadMessage,
 } from './protocol.ts';
 
 /** name → status and detail (facts 2.4). Everything else that is thrown is a runtime error. */
@@ -73,27 +74,36 @@ export function readResult(ending: Ending, body: string): ScriptResult {
   }
 }
 
-/** A frame's header as a message, or `undefined` when it is none. */
+/** The header of a frame on a host's own pipe as a message, or `undefined` when it is none. */
 export function readHostMessage(header: unknown): HostMessage | undefined {
-  const { kind, id, ids, ending, console, call, service } = recordOf(header);
+  const { kind, ids } = recordOf(header);
   if (kind === 'ready') return { kind };
-  if (kind === 'busy' && Array.isArray(ids)) return { kind, ids: ids.filter(Number.isInteger) };
-  if (typeof id !== 'number') return undefined;
-  if ((kind === 'call' || kind === 'cancel') && isCallNumber(call)) {
-    if (kind === 'cancel') return { kind, id, call };
-    return service === 'fetch' || service === 'bt' ? { kind, id, call, service } : undefined;
-  }
-  if (kind !== 'result' || !isEnding(ending)) return undefined;
-  const lines = Array.isArray(console) ? console.slice(0, CONSOLE_LINES_MAX) : [];
-  return { kind, id, ending, console: lines.filter(isConsoleLine) };
+  return kind === 'busy' && Array.isArray(ids)
+    ? { kind, ids: ids.filter(Number.isInteger) }
+    : undefined;
 }
 
-const ENDINGS: Record<Ending | 'unknown_script', true> = {
+/** The same of a frame on the pipe of a thread. */
+export function readThreadMessage(header: unknown): ThreadMessage | undefined {
+  const { kind, id, ending, console, call, service } = recordOf(header);
+  if (typeof id !== 'number') return undefined;
+  if (kind === 'result' && isEnding(ending)) {
+    const lines = Array.isArray(console) ? console.slice(0, CONSOLE_LINES_MAX) : [];
+    return { kind, id, ending, console: lines.filter(isConsoleLine) };
+  }
+  if (kind === 'unknown_script') return { kind, id };
+  if (!isCallNumber(call)) return undefined;
+  if (kind === 'cancel') return { kind, id, call };
+  const isService = service === 'fetch' || service === 'bt';
+  return kind === 'call' && isService ? { kind, id, call, service } : undefined;
+}
+
+const ENDINGS: Record<Ending, true> = {
   ...{ ok: true, error: true, syntax: true, type: true, unknown_module: true, timeout: true },
-  ...{ memory: true, result_too_large: true, unknown_script: true },
+  ...{ memory: true, result_too_large: true },
 };
 
-function isEnding(value: unknown): value is Ending | 'unknown_script' {
+function isEnding(value: unknown): value is Ending {
   return typeof value === 'string' && Object.hasOwn(ENDINGS, value);
 }
 

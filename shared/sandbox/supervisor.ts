@@ -211,11 +211,11 @@ export class Supervisor {
     else if (!this.#quarantine.enter(run)) this.#settle(run, busy('tenant'));
   }
 
-  #send(run: PendingRun, host: HostProcess | undefined, again = false): void {
+  #send(run: PendingRun, host: HostProcess | undefined): void {
     if (host === undefined) this.#settle(run, busy('machine'));
     else {
       run.host = host;
-      host.send(run.message, run.source, run.request, again);
+      host.send(run);
     }
   }
 
@@ -232,8 +232,7 @@ export class Supervisor {
     const run = this.#pending.get(message.id);
     // A late answer of a host that the run has left.
     if (run === undefined || run.host !== host) return;
-    if (message.ending === 'unknown_script') this.#send(run, host, true);
-    else this.#settle(run, { result: readResult(message.ending, body), console: message.console });
+    this.#settle(run, { result: readResult(message.ending, body), console: message.console });
   }
 
   #takeCall(host: HostProcess, message: CallMessage | CancelMessage, body: string): void {

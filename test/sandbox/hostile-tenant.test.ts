@@ -1,4 +1,5 @@
 /** A tenant that is hostile as a whole: many scripts, large arguments, traces left for whoever comes next. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { findIsolation } from '../../shared/sandbox/host-command.ts';
 import { HostSet } from '../../shared/sandbox/host-set.ts';
@@ -60,6 +61,28 @@ describe('a hostile tenant', () => {
     const again = await sandbox.result('module.exports = () => 1;', { tenant_id: 'large', args });
     expect(again.kind).to.equal('ok');
   }).timeout(60_000);
+
+  it('does not make us keep its arguments twice while it computes and takes none of them', async () => {
+    const one = await startSandbox({ thread_count: 1, spares: false });
+    try {
+      const version = { tenant_id: 'large', script_version: '1' };
+      const source = 'module.exports = ({ args }) => { while (args === null); return 1; };';
+      const computing = one.result(source, { ...version, deadline_ms: 1_500 });
+      await delay(200);
+      const before = process.memoryUsage().arrayBuffers;
+      const args = JSON.stringify('x'.repeat(5 * 1024 * 1024));
+      const waiting = Array.from({ length: 10 }, () => one.result(source, { ...version, args }));
+      await delay(300);
+      const more = process.memoryUsage().arrayBuffers - before;
+      // One of them is on its way, and what the pipe itself holds.
+      expect(more / args.length).to.be.lessThan(2);
+      expect((await computing).kind).to.equal('timeout');
+      const kinds = (await Promise.all(waiting)).map(({ kind }) => kind);
+      expect(kinds).to.deep.equal(kinds.map(() => 'ok'));
+    } finally {
+      await one.supervisor.close();
+    }
+  }).timeout(30_000);
 
   /** [where it leaves a trace, how, and what it would find of it]. */
   const TRACES: readonly [string, string, string][] = [

@@ -1,18 +1,18 @@
 /**
  * One thread of a host: keeps isolates by script, least recently used first out, and runs what comes
- * through its port, reports gathered per turn. It reads nothing but our own code, before any script.
+ * through its pipe. It reads nothing but our own code, before any script.
  */
 import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
+import { type FrameStream, frameStream } from '../frames.ts';
 import {
   type AnswerMessage,
-  type CallMessage,
-  type CancelMessage,
   HOLDER_BYTES,
   HOLDERS_DESCRIPTOR,
-  type ResultMessage,
   type RunMessage,
+  type ThreadMessage,
 } from '../protocol.ts';
 import { Invocation } from './invocation.ts';
 import { ScriptIsolate } from './isolate.ts';
@@ -32,23 +32,16 @@ const IDLE_ISOLATE_BYTES_MAX = 32 * 1024 * 1024;
 const WAITING_BYTES_MAX = 192 * 1024 * 1024;
 
 /** Host → thread. `body` as in the frame. */
-export interface ThreadRun {
-  readonly run: RunMessage;
-  readonly body: string;
-}
 export interface ThreadAnswer {
   readonly answer: AnswerMessage;
   readonly body: string;
 }
 
-/** Thread → host. */
-export interface ThreadReport {
-  readonly message: ResultMessage | CallMessage | CancelMessage;
-  readonly body: string;
-}
-
 export interface ThreadTask {
+  /** Brings `ThreadAnswer[]`. Says `null` when the thread can work. */
   readonly port: MessagePort;
+  /** The pipe on which runs come and go. */
+  readonly descriptor: number;
   /** Shared with the host: `[id of the run that holds the thread or 0, count of its changes]`. */
   readonly progress: Int32Array;
   /** Its place among the host's threads, from 0. */
@@ -75,17 +68,22 @@ class IsolateThread {
   readonly #resting = new Set<ScriptIsolate>();
   /** Isolates that are measured at the end of this turn. */
   readonly #measuring = new Set<ScriptIsolate>();
-  #reports: ThreadReport[] = [];
+  readonly #stream: FrameStream<ThreadMessage>;
 
-  constructor(task: ThreadTask) {
+  /** Begins to read runs. `onBroken`: what came was none. */
+  constructor(task: ThreadTask, pipe: Socket, onBroken: () => void) {
     this.#task = task;
+    // The gateway is the one side that is trusted to send what the protocol says.
+    const onFrame = (header: unknown, body: string): void =>
+      this.#start(header as RunMessage, body);
+    this.#stream = frameStream(pipe, onFrame, onBroken);
   }
 
-  start({ run, body }: ThreadRun): void {
-    const { id, script_key } = run;
+  #start(run: RunMessage, body: string): void {
+    const { id, script_key, source_length = 0 } = run;
     const isolate = this.#isolateOf(run, body);
     if (isolate === undefined) {
-      this.#tell({ kind: 'result', id, ending: 'unknown_script', console: [] }, '');
+      this.#stream.send({ kind: 'unknown_script', id });
       return;
     }
     this.#users.set(isolate, (this.#users.get(isolate) ?? 0) + 1);
@@ -94,16 +92,17 @@ class IsolateThread {
         this.#showHolder(holder);
         if (holder === 0) this.#measureLater(isolate, run.tenant_id);
       },
-      onCall: (call, service, request) => this.#tell({ kind: 'call', id, call, service }, request),
-      onCancel: (call) => this.#tell({ kind: 'cancel', id, call }, ''),
+      onCall: (call, service, request) =>
+        this.#stream.send({ kind: 'call', id, call, service }, request),
+      onCancel: (call) => this.#stream.send({ kind: 'cancel', id, call }),
       onEnd: ({ ending, text, console }) => {
         this.#running.delete(id);
-        this.#tell({ kind: 'result', id, ending, console }, text);
+        this.#stream.send({ kind: 'result', id, ending, console }, text);
         this.#leave(script_key, isolate);
       },
     });
     this.#running.set(id, { invocation, isolate });
-    invocation.start(body.slice(run.source_length));
+    invocation.start(body.slice(source_length));
   }
 
   /** To a run that has ended meanwhile, an answer is nothing. */
@@ -114,7 +113,7 @@ class IsolateThread {
   #isolateOf(run: RunMessage, body: string): ScriptIsolate | undefined {
     const known = this.#isolates.get(run.script_key)?.isolate;
     if (known !== undefined && !known.isDisposed) return known;
-    if (run.source_length === 0) return undefined;
+    if (run.source_length === undefined) return undefined;
     const source = body.slice(0, run.source_length);
     // Compiling runs nothing of the script but can be made long, and no time limit of V8 ends it.
     this.#showHolder(run.id);
@@ -201,30 +200,17 @@ class IsolateThread {
       // A disk that copies what is overwritten may be full: scripts run all the same.
     }
   }
-
-  #tell(message: ThreadReport['message'], body: string): void {
-    if (this.#reports.length === 0) setImmediate(() => this.#flush());
-    this.#reports.push({ message, body });
-  }
-
-  #flush(): void {
-    const reports = this.#reports;
-    this.#reports = [];
-    this.#task.port.postMessage(reports);
-  }
 }
 
-/** The one task of a pool's thread: settles when the host closes the port. */
+/** The one task of a pool's thread: settles when the gateway has closed the pipe. */
 export default function serveIsolates(task: ThreadTask): Promise<void> {
-  const thread = new IsolateThread(task);
-  const { port } = task;
-  port.on('message', (items: readonly (ThreadRun | ThreadAnswer)[]) => {
-    for (const item of items) {
-      if ('run' in item) thread.start(item);
-      else thread.answer(item);
-    }
+  return new Promise((resolve) => {
+    const pipe = new Socket({ fd: task.descriptor, readable: true, writable: true });
+    for (const event of ['close', 'end', 'error']) pipe.once(event, () => resolve());
+    const thread = new IsolateThread(task, pipe, resolve);
+    task.port.on('message', (answers: readonly ThreadAnswer[]) => {
+      for (const answer of answers) thread.answer(answer);
+    });
+    task.port.postMessage(null);
   });
-  // The host counts a thread as ready at its first, empty answer.
-  port.postMessage([]);
-  return new Promise((resolve) => port.once('close', resolve));
 }

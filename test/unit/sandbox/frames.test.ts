@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { encodeFrame, FrameReader, frameStream } from '../../../shared/sandbox/frames.ts';
@@ -49,6 +50,28 @@ describe('frames on a pipe', () => {
       { header: { id: 2 }, body: 'b' },
     ]);
     expect(chunks).to.deep.equal([]);
+  });
+
+  it('are encoded when the pipe takes them, not before', async () => {
+    const pipe = new PassThrough({ highWaterMark: 1024 });
+    const stream = frameStream(
+      pipe,
+      () => undefined,
+      () => undefined,
+    );
+    // Both ways of the pipe are one here, so that it must be paused to be full.
+    pipe.pause();
+    const body = 'x'.repeat(100_000);
+    for (let id = 1; id <= 50; id += 1) stream.send({ id }, body);
+    await delay(20);
+    expect(pipe.writableLength + pipe.readableLength).to.be.within(body.length, 4 * body.length);
+    const reader = new FrameReader();
+    const ids: unknown[] = [];
+    for await (const chunk of pipe) {
+      for (const { header } of reader.push(chunk)) ids.push((header as { id: number }).id);
+      if (ids.length === 50) break;
+    }
+    expect(ids).to.deep.equal(Array.from({ length: 50 }, (_, index) => index + 1));
   });
 
   for (const [what, bytes] of [

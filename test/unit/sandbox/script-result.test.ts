@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { readHostMessage, readResult } from '../../../shared/sandbox/script-result.ts';
+import {
+  readHostMessage,
+  readResult,
+  readThreadMessage,
+} from '../../../shared/sandbox/script-result.ts';
 
 const read = (value: unknown) => readResult('error', JSON.stringify(value));
 
@@ -102,12 +106,30 @@ describe('the end of a run', () => {
   });
 });
 
-describe('a message of a host', () => {
+describe("a message on a host's own pipe", () => {
   for (const header of [
     ...[null, 5, 'ready', [], {}, { kind: 'run' }, { kind: 'busy', ids: 5 }],
+    ...[{ kind: 'result', id: 1, ending: 'ok' }],
+  ]) {
+    it(`is none when it is ${JSON.stringify(header)}`, () => {
+      expect(readHostMessage(header)).to.equal(undefined);
+    });
+  }
+
+  it('names runs by integers only', () => {
+    const ids = [1, '2', null, 3.5, 4];
+    expect(readHostMessage({ kind: 'busy', ids })).to.deep.equal({ kind: 'busy', ids: [1, 4] });
+  });
+});
+
+describe('a message of a thread', () => {
+  for (const header of [
+    ...[null, 5, 'result', [], {}, { kind: 'run', id: 1 }, { kind: 'ready' }],
     ...[
+      { kind: 'busy', ids: [] },
       { kind: 'result', id: '1', ending: 'ok' },
       { kind: 'result', id: 1, ending: 'constructor' },
+      { kind: 'unknown_script', id: '1' },
       { kind: 'call', id: 1, call: 1, service: 'constructor' },
       { kind: 'call', id: 1, call: 0, service: 'fetch' },
       { kind: 'call', id: 1, call: 1.5, service: 'fetch' },
@@ -116,20 +138,20 @@ describe('a message of a host', () => {
     ],
   ]) {
     it(`is none when it is ${JSON.stringify(header)}`, () => {
-      expect(readHostMessage(header)).to.equal(undefined);
+      expect(readThreadMessage(header)).to.equal(undefined);
     });
   }
 
   it('has its console lines checked one by one', () => {
     const console = [{ level: 'log', text: 'a' }, { level: 1, text: 'b' }, null, 'c'];
-    expect(readHostMessage({ kind: 'result', id: 1, ending: 'ok', console })).to.deep.equal({
+    expect(readThreadMessage({ kind: 'result', id: 1, ending: 'ok', console })).to.deep.equal({
       ...{ kind: 'result', id: 1, ending: 'ok', console: [{ level: 'log', text: 'a' }] },
     });
   });
 
   it('has 1,024 console lines at most', () => {
     const console = Array.from({ length: 5000 }, () => ({ level: 'log', text: '' }));
-    const message = readHostMessage({ kind: 'result', id: 1, ending: 'ok', console });
+    const message = readThreadMessage({ kind: 'result', id: 1, ending: 'ok', console });
     expect(message?.kind === 'result' && message.console.length).to.equal(1024);
   });
 });
