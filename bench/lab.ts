@@ -43,7 +43,7 @@ async function openIn(directory: string, inherited: NodeJS.ProcessEnv): Promise<
   const log = createLogger('bench', 'warn');
   const dataDir = await createDataDir(join(directory, 'data'));
   const lock = await lockDataDir(dataDir);
-  await compileAhead(dataDir.path, log);
+  await compileAhead(dataDir.path, inherited, log);
   const postgres = await startEmbeddedPostgres({ dataDir, log });
   const kept: Stoppable[] = [];
 
@@ -51,7 +51,7 @@ async function openIn(directory: string, inherited: NodeJS.ProcessEnv): Promise<
     for (const started of kept.splice(0).toReversed()) await started.stop();
   }
   return {
-    inherited: { ...inherited, ...compileCacheEnvironment(dataDir.path) },
+    inherited: { ...inherited, ...compileCacheEnvironment(dataDir.path, inherited) },
     directory,
     postgresPid: () => postgres.pid(),
     adminUrl: (database) => postgres.adminConnectionString(database),

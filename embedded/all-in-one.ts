@@ -57,7 +57,7 @@ export async function startAllInOne(options: StartOptions): Promise<AllInOne> {
   // The lock of DATA_DIR comes first: a second start is that, not a port that is taken.
   const database = await openDatabase(environment, log, () => checkPorts(environment, metricsPort));
   parts.push({ stop: () => database.close(), kill: () => void database.close('immediate') });
-  const compiled = compileAhead(environment.dataDir, log);
+  const compiled = compileAhead(environment.dataDir, options.inherited, log);
   await checkPoolSize(database.connectionString, environment.databasePoolMax);
   for (const migration of await database.migrate()) log.debug({ migration }, 'migrated');
   const { bootstrapKey } = environment;

@@ -1,7 +1,7 @@
 /**
- * Node's compile cache of the planes, in `DATA_DIR`: with it a plane loads neither the compiler of
- * TypeScript nor its 40 MiB of memory, and starts in half the time. Whoever can write there could
- * change what runs, which is why it is not in a shared temporary directory.
+ * Node's compile cache of the planes, in `DATA_DIR` unless the operator has one: with it a plane loads
+ * neither the compiler of TypeScript nor its 40 MiB of memory, and starts in half the time. Whoever can
+ * write there could change what runs, which is why it is not in a shared temporary directory.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -17,10 +17,15 @@ const ENTRIES = ['../data-plane/main.ts', '../data-plane/jobs-main.ts', '../cont
 const OTHERS = 0o077;
 
 /**
- * The variable for a plane's environment; none before `DATA_DIR` is there. With `DATABASE_URL` nobody
- * has checked that it is a vault that only we may enter, so it is here.
+ * The variable for a plane's environment; none before `DATA_DIR` is there, and none when `inherited` has
+ * it: whoever set that trusts the folder for this process, too. With `DATABASE_URL` nobody has checked
+ * that `dataDir` is a vault that only we may enter, so it is here.
  */
-export function compileCacheEnvironment(dataDir: string): NodeJS.ProcessEnv {
+export function compileCacheEnvironment(
+  dataDir: string,
+  inherited: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv {
+  if (inherited.NODE_COMPILE_CACHE) return {};
   const isVault = existsSync(join(dataDir, 'kek')) || existsSync(join(dataDir, 'postgres'));
   const found = isVault ? statSync(dataDir, { throwIfNoEntry: false }) : undefined;
   const isClosed = found?.uid === process.getuid?.() && ((found?.mode ?? OTHERS) & OTHERS) === 0;
@@ -28,8 +33,12 @@ export function compileCacheEnvironment(dataDir: string): NodeJS.ProcessEnv {
 }
 
 /** Fills an empty cache, so that the first start is like all others. Never throws: it only helps. */
-export async function compileAhead(dataDir: string, log: Logger): Promise<void> {
-  const { NODE_COMPILE_CACHE } = compileCacheEnvironment(dataDir);
+export async function compileAhead(
+  dataDir: string,
+  inherited: NodeJS.ProcessEnv,
+  log: Logger,
+): Promise<void> {
+  const { NODE_COMPILE_CACHE } = compileCacheEnvironment(dataDir, inherited);
   if (NODE_COMPILE_CACHE === undefined || existsSync(NODE_COMPILE_CACHE)) return;
   const script = [...MODULES.map(runText), compileText(ENTRIES)].join('');
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {

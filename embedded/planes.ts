@@ -51,7 +51,7 @@ export async function startPlanes(
   onOutput?: (text: string) => void,
 ): Promise<Planes> {
   const settings = { ...environment, bootstrapKey: undefined, metricsPort: undefined };
-  const surroundings = { ...inherited, ...compileCacheEnvironment(environment.dataDir) };
+  const surroundings = { ...inherited, ...compileCacheEnvironment(environment.dataDir, inherited) };
   const shares = shareOut(environment.databasePoolMax);
   const start = (
     name: string,

@@ -60,8 +60,10 @@ describe('npm start', function () {
   }
 
   it('shows a key once, and three commands that work when copied', async () => {
-    const first = start();
+    // As an operator's shell has it: the code is compiled into DATA_DIR.
+    const first = start({ NODE_COMPILE_CACHE: undefined });
     await first.says(READY);
+    expect(await fs.readdir(join(dataDir, 'compile-cache'))).to.have.length.above(0);
     const text = first.stdout();
     expect(text.trimEnd().split('\n').at(-1)).to.match(READY);
     expect(text).to.match(KEY).and.contain(join(dataDir, 'kek'));
@@ -91,8 +93,10 @@ describe('npm start', function () {
 
   it('takes the key of SALLYPORT_BOOTSTRAP_KEY and does not show it', async () => {
     const key = generateApiKey();
-    const started = start({ SALLYPORT_BOOTSTRAP_KEY: key });
+    const compiled = join(root, 'compiled');
+    const started = start({ SALLYPORT_BOOTSTRAP_KEY: key, NODE_COMPILE_CACHE: compiled });
     const { baseUrl } = await ready(started);
+    expect(await fs.readdir(dataDir)).not.to.include('compile-cache');
     expect(started.stdout()).to.contain('$SALLYPORT_BOOTSTRAP_KEY');
     expect(started.stdout()).to.match(/^SALLYPORT_BOOTSTRAP_KEY=…/m);
     expect(started.stdout() + started.stderr()).not.to.contain(key);

@@ -1,4 +1,5 @@
 /** Real sandbox hosts for tests, and a neighbour: another tenant whose script is called all the while. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { ScriptResult, ScriptRun } from '../../shared/sandbox/protocol.ts';
 import type { ScriptService } from '../../shared/sandbox/script-services.ts';
@@ -71,6 +72,8 @@ export function fakeService(answer: ScriptService): FakeService {
   });
 }
 
+/** Between the neighbour's calls, which are hundreds a second, so that the attack has a core as well. */
+const NEIGHBOUR_PAUSE_MS = 2;
 const NEIGHBOUR = 'module.exports = async function (req) { return { sum: req.args.a + 1 }; };';
 
 /** Calls the neighbour's script over and over while `attack` runs; every call must end well. */
@@ -87,6 +90,7 @@ export async function besideNeighbour<T>(sandbox: Sandbox, attack: () => Promise
       args: `{"a":${calls}}`,
     });
     expect(result, 'the neighbour').to.deep.equal({ kind: 'ok', value: `{"sum":${calls + 1}}` });
+    await delay(NEIGHBOUR_PAUSE_MS);
   } while (!over);
   return attacked;
 }

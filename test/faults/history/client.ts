@@ -12,6 +12,8 @@ import type { HistoryTenant, World } from './world.ts';
 /** A write is tried again for longer than any fault of the history lasts. */
 const TRIES_MAX = 60;
 const PAUSE_MS = 250;
+/** Between two operations, at most: sixteen clients ask 300 times a second or so. */
+const THINK_MS_MAX = 80;
 /** Metadata has at most 50 members. */
 const PATCHES_MAX = 40;
 const NOBODY: Answer<JsonObject> = { status: 0, headers: new Headers(), text: '', body: {} };
@@ -35,7 +37,7 @@ export class Client {
   async run(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       await this.#step();
-      await delay(this.#random.below(20));
+      await delay(this.#random.below(THINK_MS_MAX));
     }
   }
 
