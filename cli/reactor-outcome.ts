@@ -5,6 +5,7 @@
 import { ApiError } from '../shared/errors.ts';
 import { JSON_DEPTH_MAX, scanJson } from '../shared/json-scan.ts';
 import type { ScriptResult } from '../shared/sandbox/protocol.ts';
+import { withLine } from '../shared/sandbox/script-result.ts';
 
 /** 2 is for a command that is not understood, see main.ts. */
 export const SCRIPT_ERROR = 1;
@@ -72,8 +73,8 @@ export function outcomeOf(result: ScriptResult, transform: Transform | undefined
     case 'custom_response':
       return scriptError(customResponse(result));
     case 'syntax': {
-      const where = result.line === undefined ? '' : ` (line ${result.line})`;
-      return { ...invalidCode(`${quoted(result.message)}${where}`), line: result.line };
+      const { message, line } = result;
+      return { ...invalidCode(withLine(quoted(message), line)), line };
     }
     case 'type':
       return invalidCode(quoted(result.message));

@@ -1,6 +1,7 @@
 /** Compiles customer code in a sandbox host before it is stored; never in this process. */
 import { ApiError, fieldError } from '../../shared/errors.ts';
 import type { ScriptCheck } from '../../shared/sandbox/script-checker.ts';
+import { withLine } from '../../shared/sandbox/script-result.ts';
 import type { CodeChecks } from './code-checks.ts';
 
 /** The longest name that npm allows. */
@@ -37,9 +38,7 @@ function problemOf(checked: Exclude<ScriptCheck, { kind: 'busy' }>): string | un
     case 'ok':
       return undefined;
     case 'syntax':
-      return checked.line === undefined
-        ? checked.message
-        : `${checked.message} (line ${checked.line})`;
+      return withLine(checked.message, checked.line);
     case 'unknown_module':
       return `The module ${nameOf(checked.module)} is not available`;
     case 'type':

@@ -5,6 +5,7 @@
 import { ApiError, type FieldErrors } from '../../shared/errors.ts';
 import { PROBLEM_MEDIA_TYPE } from '../../shared/http/media-type.ts';
 import type { ScriptResult } from '../../shared/sandbox/protocol.ts';
+import { withLine } from '../../shared/sandbox/script-result.ts';
 import type { Answer } from '../exchange.ts';
 import { type CustomResponse, customAnswer } from './custom-response.ts';
 
@@ -43,10 +44,8 @@ export function failureAnswer(
       return problem(result.error.status, result.error.detail, result.error.errors, debug);
     case 'custom_response':
       return customProblem(result, debug) ?? customAnswer(result);
-    case 'syntax': {
-      const where = result.line === undefined ? '' : ` (line ${result.line})`;
-      return invalidFormula(`${quoted(result.message)}${where}`, debug);
-    }
+    case 'syntax':
+      return invalidFormula(withLine(quoted(result.message), result.line), debug);
     case 'type':
       return invalidFormula(quoted(result.message), debug);
     case 'unknown_module':

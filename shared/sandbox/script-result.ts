@@ -47,6 +47,11 @@ export function runtimeError(message: string): ScriptResult {
   return { kind: 'error', error: { name: 'ReactorRuntimeError', status, detail, errors } };
 }
 
+/** A message about code, with its place. */
+export function withLine(message: string, line: number | undefined): string {
+  return line === undefined ? message : `${message} (line ${line})`;
+}
+
 /** The result of a run that ended inside with `ending` and the text `body`. */
 export function readResult(ending: Ending, body: string): ScriptResult {
   if (body.length > RESULT_BYTES_MAX) return { kind: 'result_too_large' };

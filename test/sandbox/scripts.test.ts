@@ -50,9 +50,28 @@ describe('a script', () => {
     expect(await sandbox.result(source)).to.deep.equal({
       ...{ kind: 'syntax', message: "Unexpected token ';'", line: 2 },
     });
-    const open = await sandbox.result('module.exports = () => {');
-    expect(open).to.include({ kind: 'syntax', line: 1 });
   });
+
+  const NOT_COMPILED: readonly [string, string, string, number][] = [
+    ['a bracket is open', 'module.exports = () => {\n  return 1;\n', 'Unexpected end of input', 3],
+    ['a bracket is closed twice', 'module.exports = () => {\n}};', "Unexpected token '}'", 2],
+    ['it returns where it may, too', "return;\nconst a = ';", 'Invalid or unexpected token', 2],
+    [
+      ...(['it is a module', 'const a = 1;\nexport default () => a;'] as const),
+      "Unexpected token 'export'. Code is CommonJS: it has `require` and assigns its function to `module.exports`.",
+      2,
+    ],
+    [
+      ...(['it imports', "import axios from 'axios';\nmodule.exports = () => axios;"] as const),
+      'Cannot use import statement outside a module. Code is CommonJS: it has `require` and assigns its function to `module.exports`.',
+      1,
+    ],
+  ];
+  for (const [what, source, message, line] of NOT_COMPILED) {
+    it(`that does not compile says so of its own code when ${what}`, async () => {
+      expect(await sandbox.result(source)).to.deep.equal({ kind: 'syntax', message, line });
+    });
+  }
 
   it('that requires an unknown module at its top names it', async () => {
     const source = "const a = require('left-pad');\nmodule.exports = () => a;";

@@ -8,6 +8,7 @@ import ivm from 'isolated-vm';
 import { ISOLATE_MEMORY_MB_MAX } from '../protocol.ts';
 import type { SharedBundles } from './module-bundles.ts';
 import { ModuleScripts } from './module-scripts.ts';
+import { type SyntaxFailure, syntaxFailure } from './syntax-failure.ts';
 
 /** What the code inside asks of the host; text and numbers only, either way. */
 export type NativeCall = (
@@ -17,11 +18,6 @@ export type NativeCall = (
 ) => string | undefined;
 
 type Enter = (operation: string, ...values: unknown[]) => void;
-
-export interface SyntaxFailure {
-  readonly message: string;
-  readonly line: number | undefined;
-}
 
 /** A context in which the prelude has run and customer code has not. */
 export interface PreparedContext {
@@ -37,8 +33,7 @@ export interface PreparedContext {
 const LOADED_MAX = 8;
 
 const WRAPPER_HEAD = '(function (exports, require, module) {';
-/** The names V8 gives a syntax error's place: `[script.js:3:14]`. */
-const PLACE = /\[script\.js:(\d+)/;
+const SCRIPT_FILE = 'script.js';
 
 export class ScriptIsolate {
   readonly #isolate: ivm.Isolate;
@@ -137,20 +132,23 @@ export class ScriptIsolate {
   #compile(source: string): ivm.Script | SyntaxFailure {
     try {
       return this.#isolate.compileScriptSync(`${WRAPPER_HEAD}${source}\n})`, {
-        filename: 'script.js',
+        filename: SCRIPT_FILE,
         columnOffset: -WRAPPER_HEAD.length,
       });
     } catch (error) {
-      const { message, stack = '' } = error instanceof Error ? error : new Error('unknown');
-      const line = PLACE.exec(`${message}\n${stack}`)?.[1];
-      // "Unexpected token 'x'" quotes code, which is not token data; the place is told apart.
-      const text = message.replace(/ \[script\.js:[\d:]+\]$/, '');
-      // An open bracket is found missing on the wrapper's last line, which is not the customer's.
-      const lines = source.split('\n').length;
-      return {
-        message: text,
-        line: line === undefined ? undefined : Math.min(Number(line), lines),
-      };
+      return syntaxFailure(this.#whyNotAlone(source) ?? error, source);
+    }
+  }
+
+  /** What is wrong without our wrapper, whose closing bracket is found where one of theirs is missing. */
+  #whyNotAlone(source: string): unknown {
+    try {
+      this.#isolate.compileScriptSync(source, { filename: SCRIPT_FILE });
+      return undefined;
+    } catch (error) {
+      // It is the wrapper that lets them return.
+      const isOurs = error instanceof Error && error.message.startsWith('Illegal return');
+      return isOurs ? undefined : error;
     }
   }
 }
