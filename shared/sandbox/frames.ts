@@ -6,8 +6,8 @@
  */
 import type { Duplex } from 'node:stream';
 
-/** Larger than any frame either side builds (see protocol.ts), in bytes. */
-const FRAME_BYTES_MAX = 64 * 1024 * 1024;
+/** Larger than any frame either side builds, in bytes: the text of a call is 8 Mi units at most, 24 MiB. */
+const FRAME_BYTES_MAX = 32 * 1024 * 1024;
 /** JSON that is parsed unseen: a whole console with every character escaped is half of it. */
 const HEADER_BYTES_MAX = 1024 * 1024;
 /** Frames are gathered into a write until they are this many bytes together. */
@@ -16,8 +16,10 @@ const LENGTH_BYTES = 4;
 const HEAD_BYTES = 2 * LENGTH_BYTES;
 
 export interface FrameStream<Out> {
-  /** Queues a frame; it leaves with the others of this turn. */
+  /** Queues a frame; it leaves with the others of this turn, or when the pipe takes it. */
   send(header: Out, body?: string): void;
+  /** Takes a queued frame back, by the very header it was sent with. `false`: it has left. */
+  cancel(header: Out): boolean;
 }
 
 interface Frame {
@@ -120,6 +122,11 @@ export function frameStream<Out>(
       if (!isPlanned) setImmediate(flush);
       isPlanned = true;
       waiting.push({ header, body });
+    },
+    cancel(header) {
+      const at = waiting.findIndex((frame) => frame.header === header);
+      if (at >= 0) waiting.splice(at, 1);
+      return at >= 0;
     },
   };
 }

@@ -3,13 +3,14 @@
  * kills it. It decides nothing about what the runs in it get; that is its owner's (supervisor.ts).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { HOST_FILE, THREAD_FILE } from './code-files.ts';
 import { type FrameStream, frameStream } from './frames.ts';
 import { hostCommand, type Isolation, networkOf } from './host-command.ts';
-import { type HostRun, HostThreads } from './host-threads.ts';
+import type { HostRun } from './host-thread.ts';
+import { HostThreads } from './host-threads.ts';
 import { isOursNow } from './modules/private-folder.ts';
 import {
   type AnswerMessage,
@@ -34,10 +35,15 @@ const GRACE_MS = 250;
 /** Of what a host prints before it is ready, for the error that says why it is not. */
 const LAST_WORDS_MAX = 2_000;
 const PAGE_BYTES = pageBytes();
+/** What `spawn` takes beside both ends of the pipes: its own pipe and /dev/null twice. */
+const SPAWN_DESCRIPTORS = 4;
+const NO_DESCRIPTORS = 'no descriptors are left';
 
 export type LossReason = 'deadline' | 'memory' | 'silence' | 'ended' | 'closed';
 
 export interface Suspects {
+  /** Runs that had been sent to a thread, or were about to be. */
+  readonly placed: ReadonlySet<number>;
   readonly ids: ReadonlySet<number>;
   /** They were seen at it. Otherwise they are whoever was there, or only on the way there. */
   readonly seen: boolean;
@@ -90,7 +96,7 @@ export class HostProcess {
         this.#takeOfThread(index, header, body),
       ),
     );
-    this.#threads = new HostThreads(streams);
+    this.#threads = new HostThreads(streams, () => this.#holders.read());
     this.#child.stderr?.on('data', (text: Buffer) => {
       if (this.#lastWords.length < LAST_WORDS_MAX) this.#lastWords += text.toString('latin1');
     });
@@ -192,7 +198,7 @@ export class HostProcess {
     } else if (this.#rssBytes() > this.#options.rss_bytes_max) this.kill('memory');
     else if (now - this.#heard_at_ms > this.#patience_ms) this.kill('silence');
     else {
-      for (const run of overdue) this.#giveUp(run);
+      for (const run of [...overdue, ...this.#threads.expired(now)]) this.#giveUp(run);
       this.#threads.placeWaiting();
     }
   }
@@ -201,9 +207,10 @@ export class HostProcess {
     return this.#isReady ? SILENCE_MS_MAX : START_MS_MAX;
   }
 
-  /** It waits behind others of its tenant; nothing it did holds the host. */
+  /** It waits for a thread, or behind others of its tenant; nothing it did holds the host. */
   #giveUp(run: RunMessage): void {
-    this.#threads.delete(run.id);
+    if (!this.#threads.has(run.id)) return;
+    this.#threads.abandon(run.id);
     this.#options.onResult({ kind: 'result', id: run.id, ending: 'timeout', console: [] }, '');
   }
 
@@ -225,9 +232,10 @@ export class HostProcess {
     const inside = new Set(named.filter((id) => this.#threads.has(id)));
     // Whoever ends a host holds a thread of it. Memory is held by whoever holds it, not by who computes.
     const isOutside = reason === 'ended' && this.#holders.isKnown;
-    const suspects = inside.size > 0 || isOutside ? inside : new Set(this.#threads.placedIds());
+    const placed = new Set(this.#threads.placedIds());
+    const ids = inside.size > 0 || isOutside ? inside : placed;
     this.#threads.clear();
-    this.#options.onLost(reason, { ids: suspects, seen: inside.size > 0 || reason !== 'ended' });
+    this.#options.onLost(reason, { placed, ids, seen: inside.size > 0 || reason !== 'ended' });
   }
 }
 
@@ -239,6 +247,7 @@ function spawnHost(
 ): ChildProcess {
   try {
     const pipes = Array.from({ length: thread_count }, () => 'pipe' as const);
+    requireDescriptors(2 * (pipes.length + 2) + SPAWN_DESCRIPTORS);
     const child = spawn(program, argv, {
       cwd: '/',
       env: {},
@@ -248,11 +257,23 @@ function spawnHost(
     });
     // Said without descriptors for its pipes, too, when nothing else gets to listen.
     child.on('error', () => undefined);
-    if ((child.stdio as unknown) === undefined) throw new Error('no descriptors are left');
+    if ((child.stdio as unknown) === undefined) throw new Error(NO_DESCRIPTORS);
     return child;
   } catch (error) {
     holders.readAndClose();
     throw error;
+  }
+}
+
+/** Throws unless there is room for this many: pipes of a `spawn` that fails half-way stay open for ever. */
+function requireDescriptors(count: number): void {
+  const opened: number[] = [];
+  try {
+    while (opened.length < count) opened.push(openSync('/dev/null', 'r'));
+  } catch (error) {
+    throw new Error(NO_DESCRIPTORS, { cause: error });
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
   }
 }
 

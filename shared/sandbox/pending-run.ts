@@ -1,6 +1,6 @@
 /** A run between its request and its end, as the supervisor keeps it. */
 import type { HostProcess } from './host-process.ts';
-import type { HostRun } from './host-threads.ts';
+import type { HostRun } from './host-thread.ts';
 import type { RunPurpose, ScriptRun } from './protocol.ts';
 import { RunCalls } from './run-calls.ts';
 import { requestText, type ScriptRequest, serviceNames } from './script-request.ts';

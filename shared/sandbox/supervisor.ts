@@ -242,7 +242,7 @@ export class Supervisor {
     else run.calls.cancel(message.call);
   }
 
-  #takeLoss(host: HostProcess, reason: LossReason, { ids, seen }: Suspects): void {
+  #takeLoss(host: HostProcess, reason: LossReason, { placed, ids, seen }: Suspects): void {
     // Nobody held a thread of it.
     if (reason === 'ended' && ids.size === 0 && host.isReady) this.#outsideCause.idleLost();
     const affected = this.#pending.values().filter((run) => run.host === host);
@@ -253,7 +253,8 @@ export class Supervisor {
       // No script has run in one that was not ready.
       else if (host.isReady && ids.has(run.message.id)) {
         void this.#judge(run, reason, seen, ids.size);
-      } else this.#startAgain(run, false);
+      } else if (host.isReady && !placed.has(run.message.id)) this.#place(run);
+      else this.#startAgain(run, false);
     }
   }
 

@@ -25,12 +25,17 @@ export class ThreadHolders {
     return this.descriptor !== undefined;
   }
 
+  /** For each thread the id of the run that holds it now, or 0; where nothing is known, 0 for all. */
+  read(): Int32Array {
+    const holders = new Int32Array(this.#thread_count);
+    if (this.descriptor !== undefined) readSync(this.descriptor, holders, 0, holders.byteLength, 0);
+    return holders;
+  }
+
   /** Ids of the runs that hold a thread. Gives the file back: call it once, when the host has ended. */
   readAndClose(): number[] {
-    if (this.descriptor === undefined) return [];
-    const holders = new Int32Array(this.#thread_count);
-    readSync(this.descriptor, holders, 0, holders.byteLength, 0);
-    closeSync(this.descriptor);
+    const holders = this.read();
+    if (this.descriptor !== undefined) closeSync(this.descriptor);
     return [...holders].filter((id) => id !== 0);
   }
 }

@@ -10,6 +10,12 @@ const ABORTS =
   'module.exports = () => { const m = new Map(); for (let i = 0; ; i++) m.set(i, [i]); };';
 const CALLS = "module.exports = () => fetch('https://a.example/').then(() => 1, () => 1);";
 
+/** Bytes of this process' own heap and of buffers. */
+function used(): number {
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
 describe('a hostile tenant', () => {
   let sandbox: Sandbox;
   before(async () => {
@@ -83,6 +89,59 @@ describe('a hostile tenant', () => {
       await one.supervisor.close();
     }
   }).timeout(30_000);
+
+  it('does not make us keep the arguments of runs whose time was over behind one that computes', async () => {
+    const one = await startSandbox({ thread_count: 1, spares: false });
+    try {
+      const request = { tenant_id: 'large', script_version: '1' };
+      const source = 'module.exports = ({ args }) => { while (args === null); return 1; };';
+      const computing = one.result(source, { ...request, deadline_ms: 4_000 });
+      const before = used();
+      for (let times = 0; times < 4; times += 1) {
+        const runs = Array.from({ length: 6 }, (_, index) => {
+          const args = JSON.stringify(`${times}${index}`.repeat(4 * 1024 * 1024));
+          return one.result(source, { ...request, args, deadline_ms: 300 });
+        });
+        expect(new Set((await Promise.all(runs)).map(({ kind }) => kind))).to.deep.equal(
+          new Set(['timeout']),
+        );
+      }
+      // 192 MiB in all; one of them is on its way, and what the engine has not collected yet.
+      expect(used() - before).to.be.lessThan(120 * 1024 * 1024);
+      expect((await computing).kind).to.equal('timeout');
+      expect(await one.value(source, { ...request, args: '1' })).to.equal(1);
+    } finally {
+      await one.supervisor.close();
+    }
+  }).timeout(30_000);
+
+  it('holds no thread with code that takes long to compile and comes too late', async () => {
+    const two = await startSandbox({ thread_count: 2, spares: false });
+    try {
+      // Nine seconds for V8's compiler, which no time limit ends.
+      const deep = Array.from({ length: 5_000 }, (_, index) => `{let a${index};`).join('');
+      const long = `${deep}${'x;'.repeat(440_000)}${'}'.repeat(5_000)}`;
+      const bomb = { tenant_id: 'bad', deadline_ms: 1_500 };
+      const computing = two.result('module.exports = () => { for (;;); };', bomb);
+      const late = Array.from({ length: 3 }, () =>
+        two.result(long, { tenant_id: 'bad', deadline_ms: 500 }),
+      );
+      expect((await Promise.all(late)).map(({ kind }) => kind)).to.deep.equal(
+        late.map(() => 'timeout'),
+      );
+      expect((await computing).kind).to.equal('timeout');
+      const others = Array.from({ length: 4 }, (_, index) =>
+        two.result('module.exports = () => new Promise((end) => setTimeout(() => end(1), 200));', {
+          ...{ tenant_id: `other ${index}`, deadline_ms: 5_000 },
+        }),
+      );
+      expect((await Promise.all(others)).map(({ kind }) => kind)).to.deep.equal(
+        others.map(() => 'ok'),
+      );
+    } finally {
+      await two.supervisor.close();
+    }
+  }).timeout(60_000);
 
   /** [where it leaves a trace, how, and what it would find of it]. */
   const TRACES: readonly [string, string, string][] = [

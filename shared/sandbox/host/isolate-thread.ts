@@ -11,6 +11,7 @@ import {
   type AnswerMessage,
   HOLDER_BYTES,
   HOLDERS_DESCRIPTOR,
+  monotonicNow,
   type RunMessage,
   type ThreadMessage,
 } from '../protocol.ts';
@@ -81,6 +82,11 @@ class IsolateThread {
 
   #start(run: RunMessage, body: string): void {
     const { id, script_key, source_length = 0 } = run;
+    // Before it is compiled, which may take long: nobody waits for it any more.
+    if (monotonicNow() >= run.ends_at_ms) {
+      this.#stream.send({ kind: 'result', id, ending: 'timeout', console: [] });
+      return;
+    }
     const isolate = this.#isolateOf(run, body);
     if (isolate === undefined) {
       this.#stream.send({ kind: 'unknown_script', id });

@@ -8,18 +8,25 @@ interface Sent {
   readonly body: string;
 }
 
-/** Threads that only note what they are sent. */
+/** Threads that only note what they are sent, on pipes that take all of it, or none. */
 function startThreads(count: number) {
   const sent: Sent[][] = Array.from({ length: count }, () => []);
+  const pipes = { areFull: false };
+  const holders = new Int32Array(count);
   const streams = sent.map((list) => ({
     send: (message: RunMessage, body = ''): void => void list.push({ message, body }),
+    cancel(message: RunMessage): boolean {
+      const at = list.findIndex((entry) => entry.message === message);
+      if (pipes.areFull) list.splice(at, 1);
+      return pipes.areFull;
+    },
   }));
-  const threads = new HostThreads(streams);
+  const threads = new HostThreads(streams, () => holders);
   let last = 0;
   /** Returns the run's id. */
-  const add = (tenant_id: string, script = tenant_id): number => {
+  const add = (tenant_id: string, script = tenant_id, ends_at_ms = 0): number => {
     last += 1;
-    const limits = { purpose: 'invoke', ends_at_ms: 0, services: [], reuse: false } as const;
+    const limits = { purpose: 'invoke', ends_at_ms, services: [], reuse: false } as const;
     const message = { kind: 'run', id: last, script_key: script, tenant_id, ...limits } as const;
     threads.add({ message, source: `source of ${script}`, request: '{}' });
     return last;
@@ -27,7 +34,7 @@ function startThreads(count: number) {
   const ids = (): number[][] => sent.map((list) => list.map(({ message }) => message.id));
   const end = (thread: number, id: number): boolean =>
     threads.take(thread, { kind: 'result', id, ending: 'ok', console: [] });
-  return { threads, sent, add, ids, end };
+  return { threads, sent, pipes, holders, add, ids, end };
 }
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -112,6 +119,29 @@ describe('the threads of a host, as the gateway sees them', () => {
     expect(ids()).to.deep.equal([[1], [2, 3]]);
   });
 
+  it('are not shared while somebody computes there now, whatever was reported', async () => {
+    const { threads, holders, add, ids } = startThreads(2);
+    threads.open();
+    for (const tenant of ['one', 'two', 'three', 'four']) add(tenant);
+    await delay(120);
+    holders.set([1, 2]);
+    threads.placeWaiting();
+    expect(ids()).to.deep.equal([[1], [2]]);
+    holders.set([0, 2]);
+    threads.placeWaiting();
+    expect(ids()).to.deep.equal([[1, 3, 4], [2]]);
+  });
+
+  it('go to who has waited before the next run of whom they served', () => {
+    const { threads, add, ids, end } = startThreads(1);
+    threads.open();
+    add('one');
+    add('two');
+    end(0, 1);
+    add('one');
+    expect(ids()).to.deep.equal([[1, 2]]);
+  });
+
   it('get the source of a script once, and again when they say that it is gone', () => {
     const { threads, sent, add } = startThreads(1);
     threads.open();
@@ -154,14 +184,69 @@ describe('the threads of a host, as the gateway sees them', () => {
     ]);
   });
 
-  it('get nothing of a run that was given up as it waited', async () => {
+  it('get nothing of a run that was abandoned as it waited', async () => {
     const { threads, add, ids, end } = startThreads(1);
     threads.open();
     add('one');
-    const given_up = add('two');
-    threads.delete(given_up);
+    threads.abandon(add('two'));
     end(0, 1);
     await nextTurn();
     expect([ids(), threads.size]).to.deep.equal([[[1]], 0]);
+  });
+
+  it('get nothing of one whose turn in a full pipe has not come, and are free of it', () => {
+    const { threads, pipes, add, ids } = startThreads(1);
+    threads.open();
+    pipes.areFull = true;
+    const id = add('one');
+    threads.abandon(id);
+    expect([ids(), threads.size]).to.deep.equal([[[]], 0]);
+    add('two');
+    expect(ids()).to.deep.equal([[2]]);
+  });
+
+  it('are not free of one that they have got, until they say that it is over', () => {
+    const { threads, add, ids, end } = startThreads(2);
+    threads.open();
+    const first = add('one');
+    threads.abandon(first);
+    expect([threads.size, threads.has(first), threads.answered(first, 1)]).to.deep.equal([
+      ...[0, false, undefined],
+    ]);
+    threads.noteHolders([first]);
+    add('two');
+    add('three');
+    expect(ids()).to.deep.equal([[1], [2]]);
+    expect(threads.take(0, { kind: 'call', id: first, call: 1, service: 'fetch' })).to.equal(false);
+    expect(ids()).to.deep.equal([[1], [2]]);
+    expect(end(0, first)).to.equal(false);
+    expect(ids()).to.deep.equal([[1, 3], [2]]);
+  });
+
+  it('count a call once, and none whose number is not higher than the last', async () => {
+    const { threads, add, ids, end } = startThreads(1);
+    threads.open();
+    for (let run = 1; run <= 33; run += 1) add('one');
+    const call = (of: number) =>
+      threads.take(0, { kind: 'call', id: 1, call: of, service: 'fetch' } as const);
+    expect([call(5), call(5), call(4), call(6)]).to.deep.equal([true, false, false, true]);
+    await nextTurn();
+    expect(ids()[0]).to.have.length(33);
+    expect([threads.answered(1, 5), threads.answered(1, 6)]).to.deep.equal([0, 0]);
+    end(0, 2);
+    add('one');
+    await nextTurn();
+    // Nothing is left that waits for an answer, so 32 of them compute.
+    expect(ids()[0]).to.have.length(33);
+  });
+
+  it('name those whose time was over as they waited, not those that are placed', () => {
+    const { threads, add } = startThreads(1);
+    threads.open();
+    add('one', 'one', 10);
+    add('two', 'two', 10);
+    add('two', 'two', 30);
+    expect(threads.expired(9)).to.deep.equal([]);
+    expect(threads.expired(20).map(({ id }) => id)).to.deep.equal([2]);
   });
 });
