@@ -35,7 +35,7 @@ export type Outcome =
   | {
       readonly exit_code: typeof SCRIPT_ERROR | typeof SANDBOX_FAULT;
       readonly error: Problem | CustomResponse;
-      /** Where the script does not compile. */
+      /** Where the script does not compile, or threw. */
       readonly line?: number | undefined;
     };
 
@@ -67,8 +67,8 @@ export function outcomeOf(result: ScriptResult, transform: Transform | undefined
         : scriptError(runtimeProblem(wrong));
     }
     case 'error': {
-      const { status, detail, errors } = result.error;
-      return scriptError({ title: TITLE, status, detail, errors });
+      const { status, detail, errors, line } = result.error;
+      return { ...scriptError({ title: TITLE, status, detail, errors }), line };
     }
     case 'custom_response':
       return scriptError(customResponse(result));

@@ -38,8 +38,8 @@ export function printForPerson(
 /** One line on stdout with everything, whatever it is. */
 export function printForProgram({ outcome, console, duration_ms }: FinishedScript): void {
   const ended = outcome.exit_code === 0 ? outcome.value : 'null';
-  const error = outcome.exit_code === 0 ? null : outcome.error;
-  const rest = JSON.stringify({ console, duration_ms, error });
+  const { error, line } = outcome.exit_code === 0 ? { error: null, line: undefined } : outcome;
+  const rest = JSON.stringify({ console, duration_ms, error, line });
   process.stdout.write(`${visible(`{"result":${ended},${rest.slice(1)}`)}\n`);
 }
 

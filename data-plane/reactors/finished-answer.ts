@@ -33,12 +33,13 @@ export function returnedAnswer(
 
 /** JSON text of `_debug`; `undefined` when nobody debugs the reactor. */
 export function debugText(
-  { console, duration_ms }: FinishedReaction,
+  { result, console, duration_ms }: FinishedReaction,
   secrets: ReactionInput['secrets'],
 ): string | undefined {
   if (secrets === undefined) return undefined;
   return JSON.stringify({
     console: secrets.redact(console),
     duration_ms: Math.round(duration_ms),
+    line: result.kind === 'error' ? result.error.line : undefined,
   });
 }

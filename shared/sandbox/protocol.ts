@@ -184,6 +184,8 @@ export interface ScriptError {
   readonly status: number;
   readonly detail: string;
   readonly errors: Record<string, string[]>;
+  /** Of the code, from 1, where it is known: for who debugs it. */
+  readonly line?: number;
 }
 
 /** The closed union of how a run ends for the gateway. No member carries an input by itself. */

@@ -14,6 +14,7 @@ import {
   RESULT_BYTES_MAX,
   type ScriptError,
   type ScriptResult,
+  SOURCE_BYTES_MAX,
   type ThreadMessage,
 } from './protocol.ts';
 
@@ -33,6 +34,9 @@ const RUNTIME_ERROR = [500, 'Reactor Runtime Error'] as const;
 
 /** Of the texts that are parsed here; far above what is kept, 10 ms to parse. */
 const MEMBERS_MAX = 10_000;
+
+/** A source has no more. */
+const LINES_MAX = SOURCE_BYTES_MAX + 1;
 
 const STATUS_MIN = 100;
 const STATUS_MAX = 599;
@@ -112,6 +116,10 @@ function isEnding(value: unknown): value is Ending {
   return typeof value === 'string' && Object.hasOwn(ENDINGS, value);
 }
 
+function isLine(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= LINES_MAX;
+}
+
 function isCallNumber(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
 }
@@ -137,6 +145,7 @@ function readError(text: string): ScriptResult {
     name: known === undefined ? 'ReactorRuntimeError' : name,
     ...{ status, detail },
     errors: readErrors(thrown.errors),
+    ...(isLine(thrown.line) ? { line: thrown.line } : {}),
   };
   return { kind: 'error', error };
 }

@@ -100,8 +100,11 @@ describe('sallyport reactor run', function () {
     const code = `const { RateLimitError } = require('${SDK}');
       module.exports = async () => { throw new RateLimitError({ card: ['slow down'] }); };`;
     const ended = await run(code);
-    expect([ended.code, ended.stdout]).to.deep.equal([1, '']);
-    expect(JSON.parse(ended.stderr.split('\n')[0] ?? '')).to.deep.equal({
+    const [place, error] = ended.stderr.split('\n');
+    expect([ended.code, ended.stdout, place]).to.deep.equal([
+      ...[1, '', `${join(folder, 'script.js')}:2`],
+    ]);
+    expect(JSON.parse(error ?? '')).to.deep.equal({
       title: 'One or more validation errors occurred.',
       status: 429,
       detail: 'Rate Limit Exceeded',

@@ -146,17 +146,76 @@ describe('a script', () => {
     });
   }
 
-  it('that throws anything else has a runtime error with its message', async () => {
+  it('that throws anything else has a runtime error with its message and its line', async () => {
     expect(
-      await sandbox.result("module.exports = () => { throw new Error('boom'); };"),
+      await sandbox.result("module.exports = () => {\n throw new Error('boom');\n};"),
     ).to.deep.equal({
       kind: 'error',
       error: {
         ...{ name: 'ReactorRuntimeError', status: 500, detail: 'Reactor Runtime Error' },
-        errors: { error: ['boom'] },
+        ...{ errors: { error: ['boom'] }, line: 2 },
       },
     });
   });
+
+  const LINES: readonly [string, string, number | undefined][] = [
+    [
+      'of its own function',
+      'const deep = () => {\n null.a;\n};\nmodule.exports = () => deep();',
+      2,
+    ],
+    ['behind a wait', 'module.exports = async () => {\n await null;\n\n null.a; };', 4],
+    ['of a timer', 'module.exports = () => new Promise(() =>\n setTimeout(() => null.a, 1));', 2],
+    [
+      'of its own that called a module',
+      "const { sortBy } = require('lodash');\nmodule.exports = () =>\n sortBy([1, 2], () => null.a);",
+      3,
+    ],
+    ['of nothing', "module.exports = () => { throw 'a text'; };", undefined],
+    [
+      ...([
+        'that it makes up',
+        'module.exports = () => { throw { stack: "script.js:-1" }; };',
+      ] as const),
+      undefined,
+    ],
+    [
+      'beyond any source',
+      'module.exports = () => { throw { stack: "script.js:99999999999" }; };',
+      undefined,
+    ],
+    [
+      'that cannot be read',
+      'module.exports = () => { throw { get stack() { throw 1; }, message: 1 }; };',
+      undefined,
+    ],
+  ];
+  for (const [what, source, line] of LINES) {
+    it(`that fails says the line ${what}`, async () => {
+      const ended = await sandbox.result(source);
+      expect(ended.kind === 'error' && ended.error.line).to.equal(line);
+    });
+  }
+
+  it('that fails where nobody waits says with what', async () => {
+    const source = `module.exports = async () => {
+      Promise.reject(new Error('later' + 'x'.repeat(2_000)));
+      await new Promise((end) => setTimeout(end, 50)); };`;
+    const ended = await sandbox.result(source);
+    const [message = ''] = ended.kind === 'error' ? (ended.error.errors.error ?? []) : [];
+    expect(message).to.match(/^The code failed outside of its function: laterx+$/);
+    expect(message).to.have.length(1024);
+  });
+
+  for (const source of [
+    'exports.default = async () => ({});',
+    "Object.defineProperty(exports, '__esModule', { value: true });\nexports.default = () => 1;",
+  ]) {
+    it(`that was made of a module says what to export: ${source.slice(0, 40)}`, async () => {
+      const message = 'module.exports must be a function, in place of exports.default.';
+      expect(await sandbox.result(source)).to.deep.equal({ kind: 'type', message });
+    });
+  }
 
   it('answers with a response of its own', async () => {
     const source = `const { CustomHttpResponseError } = require('${SDK}'); module.exports = () => {

@@ -11,6 +11,7 @@ import {
   type ConsoleLine,
   type Ending,
   FETCHES_IN_FLIGHT_MAX,
+  MESSAGE_CHARACTERS_MAX,
   monotonicNow,
   RESULT_BYTES_MAX,
   type RunMessage,
@@ -44,10 +45,7 @@ const NEVER_SETTLES = JSON.stringify({
   name: 'Error',
   errors: { error: ['The function returned a promise that nothing can settle any more.'] },
 });
-const FAILED_OUTSIDE = JSON.stringify({
-  name: 'Error',
-  errors: { error: ['The code failed outside of its function.'] },
-});
+const FAILED_OUTSIDE = 'The code failed outside of its function';
 
 export class Invocation {
   readonly #isolate: ScriptIsolate;
@@ -158,7 +156,10 @@ export class Invocation {
     const message = error instanceof Error ? error.message : '';
     const timedOut = message === 'Script execution timed out.';
     if (timedOut) return { ending: 'timeout', text: '', told: false };
-    return { ending: 'error', text: FAILED_OUTSIDE, told: false };
+    // In a timer, or in a promise that nobody waits for. What it says is text, as that of other errors.
+    const said = message.slice(0, MESSAGE_CHARACTERS_MAX - FAILED_OUTSIDE.length - 2);
+    const errors = { error: [said === '' ? `${FAILED_OUTSIDE}.` : `${FAILED_OUTSIDE}: ${said}`] };
+    return { ending: 'error', text: JSON.stringify({ name: 'Error', errors }), told: false };
   }
 
   #answer(operation: unknown, first: unknown, second: unknown): string | undefined {

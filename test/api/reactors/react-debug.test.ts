@@ -48,7 +48,7 @@ describe('a reactor under debugging', () => {
     await debug(reactor, 60_000);
     const { status, body } = await reactors.react(reactor);
     expect(status).to.equal(500);
-    expect(body._debug).to.deep.include({ console: [{ level: 'log', text: 'so far' }] });
+    expect(body._debug).to.deep.include({ console: [{ level: 'log', text: 'so far' }], line: 1 });
   });
 
   it('ends by the clock of the database', async () => {

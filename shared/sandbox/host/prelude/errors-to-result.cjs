@@ -10,6 +10,18 @@ function nameOf(error) {
   return typeof name === 'string' ? name : '';
 }
 
+/** How the script's own code is named in a stack: `script.js:3:14`. */
+const PLACE = /\bscript\.js:(\d+)/;
+const STACK_CHARACTERS_MAX = 16_384;
+
+/** Of the script's own code, the line nearest to where it was thrown; `undefined` when none is known. */
+function lineOf(error) {
+  const stack = typeof error === 'object' && error !== null ? error.stack : undefined;
+  if (typeof stack !== 'string') return undefined;
+  const found = PLACE.exec(stack.slice(0, STACK_CHARACTERS_MAX));
+  return found === null ? undefined : Number(found[1]);
+}
+
 /** Lists and messages cut to their bounds: an error must not carry a result's worth of data. */
 function bounded(errors) {
   const kept = {};
@@ -47,5 +59,5 @@ exports.describe = function describe(error, end, stringify) {
   }
   const known = CLASSES[name] !== undefined;
   const errors = bounded(errorsOf(error, known));
-  end('error', stringify({ name: known ? name : 'Error', errors }));
+  end('error', stringify({ name: known ? name : 'Error', errors, line: lineOf(error) }));
 };

@@ -57,13 +57,22 @@ function endWithValue(value, run) {
   return end('ok', text, run);
 }
 
+/** As what compilers make of an ECMAScript module has. */
+function hasDefault(value) {
+  if (typeof value !== 'object' || value === null) return false;
+  return getOwnPropertyDescriptor(value, 'default') !== undefined;
+}
+
 /** `undefined` when `module.exports` is a function that can be called; otherwise what is wrong. */
 function whyNotCallable(module) {
   const descriptor = getOwnPropertyDescriptor(module, 'exports');
   if (descriptor === undefined || !('value' in descriptor)) {
     return 'module.exports must be assigned a function.';
   }
-  if (typeof descriptor.value !== 'function') return 'module.exports must be a function.';
+  if (typeof descriptor.value !== 'function') {
+    const isDefault = hasDefault(descriptor.value);
+    return `module.exports must be a function${isDefault ? ', in place of exports.default' : ''}.`;
+  }
   const text = apply(functionText, descriptor.value, []);
   if (apply(testPattern, CLASS_SOURCE, [text])) return 'module.exports must not be a class.';
   if (apply(testPattern, NATIVE_SOURCE, [text])) {
