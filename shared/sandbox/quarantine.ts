@@ -136,6 +136,7 @@ export class Quarantine<Run extends QuarantinedRun> {
 
   /** Tenants take turns: the one that was served last goes behind the others that wait. */
   #next(): void {
+    if (this.#waiting.length === 0) return;
     const run = this.#nextWaiting();
     if (this.#current !== undefined || run === undefined) return;
     const left = this.#waiting.filter((waiting) => waiting !== run);
