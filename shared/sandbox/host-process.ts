@@ -2,16 +2,13 @@
  * One sandbox host as the gateway sees it: starts it, sends runs, watches its memory and deadlines, and
  * kills it. It decides nothing about what the runs in it get; that is its owner's (supervisor.ts).
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
-import { HOST_FILE, THREAD_FILE } from './code-files.ts';
 import { type FrameStream, frameStream } from './frames.ts';
 import { hostCommand, type Isolation, networkOf } from './host-command.ts';
 import type { HostRun } from './host-thread.ts';
 import { HostThreads } from './host-threads.ts';
-import { isOursNow } from './modules/private-folder.ts';
 import {
   type AnswerMessage,
   type CallMessage,
@@ -26,6 +23,7 @@ import {
   THREADS_DESCRIPTOR,
 } from './protocol.ts';
 import { readHostMessage, readThreadMessage } from './script-result.ts';
+import { requireOurCode, spawnHost } from './spawn-host.ts';
 import { ThreadHolders } from './thread-holders.ts';
 
 /** How often memory and deadlines are looked at while a run is in the host (design section 8). */
@@ -35,13 +33,12 @@ const GRACE_MS = 250;
 /** Of what a host prints before it is ready, for the error that says why it is not. */
 const LAST_WORDS_MAX = 2_000;
 const PAGE_BYTES = pageBytes();
-/** What `spawn` takes beside both ends of the pipes: its own pipe and /dev/null twice. */
-const SPAWN_DESCRIPTORS = 4;
-const NO_DESCRIPTORS = 'no descriptors are left';
 
 export type LossReason = 'deadline' | 'memory' | 'silence' | 'ended' | 'closed';
 
 export interface Suspects {
+  /** Whether a run held a thread of it, one that nobody waits for any more included. */
+  readonly held: boolean;
   /** Runs that had been sent to a thread, or were about to be. */
   readonly placed: ReadonlySet<number>;
   readonly ids: ReadonlySet<number>;
@@ -188,11 +185,11 @@ export class HostProcess {
   }
 
   #watch(): void {
-    if (this.#threads.size === 0 || this.#lost !== undefined) return;
+    if (this.#threads.isIdle || this.#lost !== undefined) return;
     const now = monotonicNow();
     const overdue = this.#threads.messages().filter((run) => now > run.ends_at_ms + GRACE_MS);
     const holding = overdue.filter((run) => this.#busy.includes(run.id));
-    if (holding.length > 0) {
+    if (holding.length > 0 || this.#busy.some((id) => this.#threads.isAbandoned(id))) {
       this.#overdue = holding.map((run) => run.id);
       this.kill('deadline');
     } else if (this.#rssBytes() > this.#options.rss_bytes_max) this.kill('memory');
@@ -233,60 +230,13 @@ export class HostProcess {
     // Whoever ends a host holds a thread of it. Memory is held by whoever holds it, not by who computes.
     const isOutside = reason === 'ended' && this.#holders.isKnown;
     const placed = new Set(this.#threads.placedIds());
-    const ids = inside.size > 0 || isOutside ? inside : placed;
+    // Who was over time is known, and may be nobody's run any more.
+    const ids = inside.size > 0 || isOutside || reason === 'deadline' ? inside : placed;
+    const held = this.#holders.isKnown ? holders.length > 0 : placed.size > 0;
     this.#threads.clear();
-    this.#options.onLost(reason, { placed, ids, seen: inside.size > 0 || reason !== 'ended' });
+    const seen = inside.size > 0 || reason !== 'ended';
+    this.#options.onLost(reason, { held, placed, ids, seen });
   }
-}
-
-/** Throws when the system gives it no process or no pipe; nothing is left open then. */
-function spawnHost(
-  [program, argv]: [string, string[]],
-  thread_count: number,
-  holders: ThreadHolders,
-): ChildProcess {
-  try {
-    const pipes = Array.from({ length: thread_count }, () => 'pipe' as const);
-    requireDescriptors(2 * (pipes.length + 2) + SPAWN_DESCRIPTORS);
-    const child = spawn(program, argv, {
-      cwd: '/',
-      env: {},
-      // A session of its own: Ctrl-C in the terminal is for the gateway.
-      detached: true,
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe', holders.descriptor ?? 'ignore', ...pipes],
-    });
-    // Said without descriptors for its pipes, too, when nothing else gets to listen.
-    child.on('error', () => undefined);
-    if ((child.stdio as unknown) === undefined) throw new Error(NO_DESCRIPTORS);
-    return child;
-  } catch (error) {
-    holders.readAndClose();
-    throw error;
-  }
-}
-
-/** Throws unless there is room for this many: pipes of a `spawn` that fails half-way stay open for ever. */
-function requireDescriptors(count: number): void {
-  const opened: number[] = [];
-  try {
-    while (opened.length < count) opened.push(openSync('/dev/null', 'r'));
-  } catch (error) {
-    throw new Error(NO_DESCRIPTORS, { cause: error });
-  } finally {
-    for (const descriptor of opened) closeSync(descriptor);
-  }
-}
-
-/**
- * Throws unless only we or root can have written what is about to run. A folder in a temporary one may have
- * been removed since it was made, and another put in its place.
- */
-function requireOurCode(folder: string): void {
-  const isIntact =
-    isOursNow(dirname(folder), 'directory') &&
-    isOursNow(folder, 'directory') &&
-    [HOST_FILE, THREAD_FILE].every((file) => isOursNow(join(folder, file), 'file'));
-  if (!isIntact) throw new Error('the code of sandbox hosts is gone, or others can write to it');
 }
 
 /** Bytes of a memory page, from what this process knows of itself both ways; 4096 without /proc. */

@@ -26,7 +26,7 @@ const SHARE_AFTER_MS = 100;
 export class HostThreads {
   readonly #threads: readonly Thread[];
   readonly #runs = new RunTable<PlacedRun>();
-  /** Runs that nobody waits for any more and that are still in their thread. */
+  /** Runs that nobody waits for any more and that are still in their thread: what counts, no texts. */
   readonly #abandoned = new Map<number, PlacedRun>();
   readonly #readHolders: () => Int32Array;
   #waiting: PlacedRun[] = [];
@@ -45,6 +45,16 @@ export class HostThreads {
   /** Runs that are in the host or wait for one of its threads. */
   get size(): number {
     return this.#runs.size;
+  }
+
+  /** Whether no thread has anything to do with a run of ours. */
+  get isIdle(): boolean {
+    return this.size === 0 && this.#abandoned.size === 0;
+  }
+
+  /** Whether it is in a thread though nobody waits for it any more. */
+  isAbandoned(id: number): boolean {
+    return this.#abandoned.has(id);
   }
 
   has(id: number): boolean {
@@ -94,8 +104,13 @@ export class HostThreads {
     this.#runs.delete(id);
     const { thread, sent } = placed;
     if (thread === undefined) this.#waiting = this.#waiting.filter((run) => run !== placed);
-    else if (sent !== undefined && thread.stream.cancel(sent)) leave(thread, placed);
-    else this.#abandoned.set(id, placed);
+    else if (sent !== undefined && thread.stream.cancel(sent)) {
+      leave(thread, placed);
+      if (this.#waiting.length > 0) this.#placeSoon(thread);
+    } else {
+      const run = { message: placed.run.message, source: '', request: '' };
+      this.#abandoned.set(id, { ...placed, run });
+    }
   }
 
   clear(): void {

@@ -155,20 +155,19 @@ export class Supervisor {
     purpose: RunPurpose,
     ends_at_ms: number,
   ): Promise<ScriptRun> {
-    return new Promise((resolve, reject) => {
-      const id = this.#nextId();
-      const run = createPendingRun(request, { id, purpose, ends_at_ms }, (waits) =>
-        this.#park(run, waits),
-      );
-      const release = () => this.#shares.release(run.tenant_id, run.parked, bytes);
-      run.settle = (ended) => {
-        release();
-        resolve(ended);
-      };
-      if (monotonicNow() >= ends_at_ms) {
-        run.settle(busy('tenant'));
-        return;
-      }
+    // No function that lasts as long as the run is made where `request` is used: it would keep its texts twice.
+    const { promise, resolve, reject } = Promise.withResolvers<ScriptRun>();
+    const id = this.#nextId();
+    const run = createPendingRun(request, { id, purpose, ends_at_ms }, (waits) =>
+      this.#park(run, waits),
+    );
+    const release = () => this.#shares.release(run.tenant_id, run.parked, bytes);
+    run.settle = (ended) => {
+      release();
+      resolve(ended);
+    };
+    if (monotonicNow() >= ends_at_ms) run.settle(busy('tenant'));
+    else {
       this.#pending.set(run.message.id, run);
       try {
         this.#place(run);
@@ -180,7 +179,8 @@ export class Supervisor {
         };
         this.#settle(run, busy('machine'));
       }
-    });
+    }
+    return promise;
   }
 
   /** Ids that rise, and begin again long after those before have ended. */
@@ -242,9 +242,8 @@ export class Supervisor {
     else run.calls.cancel(message.call);
   }
 
-  #takeLoss(host: HostProcess, reason: LossReason, { placed, ids, seen }: Suspects): void {
-    // Nobody held a thread of it.
-    if (reason === 'ended' && ids.size === 0 && host.isReady) this.#outsideCause.idleLost();
+  #takeLoss(host: HostProcess, reason: LossReason, { held, placed, ids, seen }: Suspects): void {
+    if (reason === 'ended' && !held && host.isReady) this.#outsideCause.idleLost();
     const affected = this.#pending.values().filter((run) => run.host === host);
     for (const run of affected) {
       run.host = undefined;

@@ -25,11 +25,20 @@ export class ThreadHolders {
     return this.descriptor !== undefined;
   }
 
-  /** For each thread the id of the run that holds it now, or 0; where nothing is known, 0 for all. */
+  /**
+   * For each thread the id of the run that holds it now, or 0; 0 for all where there is no such file, and
+   * what is no id where it cannot be read.
+   */
   read(): Int32Array {
     const holders = new Int32Array(this.#thread_count);
-    if (this.descriptor !== undefined) readSync(this.descriptor, holders, 0, holders.byteLength, 0);
-    return holders;
+    try {
+      if (this.descriptor !== undefined) {
+        readSync(this.descriptor, holders, 0, holders.byteLength, 0);
+      }
+      return holders;
+    } catch {
+      return holders.fill(-1);
+    }
   }
 
   /** Ids of the runs that hold a thread. Gives the file back: call it once, when the host has ended. */

@@ -1,5 +1,7 @@
 /** A tenant that is hostile as a whole: many scripts, large arguments, traces left for whoever comes next. */
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import { findIsolation } from '../../shared/sandbox/host-command.ts';
 import { HostSet } from '../../shared/sandbox/host-set.ts';
@@ -10,8 +12,12 @@ const ABORTS =
   'module.exports = () => { const m = new Map(); for (let i = 0; ; i++) m.set(i, [i]); };';
 const CALLS = "module.exports = () => fetch('https://a.example/').then(() => 1, () => 1);";
 
-/** Bytes of this process' own heap and of buffers. */
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** Bytes of this process' own heap and of buffers, without garbage. */
 function used(): number {
+  collect();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
 }
@@ -75,10 +81,12 @@ describe('a hostile tenant', () => {
       const source = 'module.exports = ({ args }) => { while (args === null); return 1; };';
       const computing = one.result(source, { ...version, deadline_ms: 1_500 });
       await delay(200);
+      collect();
       const before = process.memoryUsage().arrayBuffers;
       const args = JSON.stringify('x'.repeat(5 * 1024 * 1024));
       const waiting = Array.from({ length: 10 }, () => one.result(source, { ...version, args }));
       await delay(300);
+      collect();
       const more = process.memoryUsage().arrayBuffers - before;
       // One of them is on its way, and what the pipe itself holds.
       expect(more / args.length).to.be.lessThan(2);
@@ -106,10 +114,52 @@ describe('a hostile tenant', () => {
           new Set(['timeout']),
         );
       }
-      // 192 MiB in all; one of them is on its way, and what the engine has not collected yet.
-      expect(used() - before).to.be.lessThan(120 * 1024 * 1024);
+      // 192 MiB in all; one of them is on its way.
+      expect(used() - before).to.be.lessThan(60 * 1024 * 1024);
       expect((await computing).kind).to.equal('timeout');
       expect(await one.value(source, { ...request, args: '1' })).to.equal(1);
+    } finally {
+      await one.supervisor.close();
+    }
+  }).timeout(30_000);
+
+  it('does not make us keep those of runs that began, and whose time was over as another computes', async () => {
+    const one = await startSandbox({ thread_count: 1, spares: false });
+    try {
+      const before = used();
+      const begun = Array.from({ length: 6 }, (_, index) =>
+        one.result('module.exports = () => new Promise((end) => setTimeout(end, 2_000));', {
+          ...{ tenant_id: 'large', script_version: '1', deadline_ms: 1_500 },
+          args: JSON.stringify(String(index).repeat(9 * 1024 * 1024)),
+        }),
+      );
+      await delay(700);
+      // Its thread does not get to end them.
+      const computing = one.result('module.exports = () => { for (;;); };', {
+        ...{ tenant_id: 'large', deadline_ms: 5_000 },
+      });
+      expect((await Promise.all(begun)).map(({ kind }) => kind)).to.deep.equal(
+        begun.map(() => 'timeout'),
+      );
+      expect(used() - before).to.be.lessThan(40 * 1024 * 1024);
+      expect((await computing).kind).to.equal('timeout');
+    } finally {
+      await one.supervisor.close();
+    }
+  }).timeout(30_000);
+
+  it('loses its host when it goes on after its time, though we were held up ourselves meanwhile', async () => {
+    const one = await startSandbox({ thread_count: 1, spares: false });
+    try {
+      // One call of a built-in, which no time limit interrupts.
+      const source = "module.exports = () => 'a'.repeat(1e7).lastIndexOf('a'.repeat(4e6) + 'b');";
+      const endless = one.result(source, { deadline_ms: 300 });
+      await nextTurn();
+      await nextTurn();
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+      expect((await endless).kind).to.equal('timeout');
+      const other = { tenant_id: 'other', deadline_ms: 10_000 };
+      expect(await one.value('module.exports = () => 1;', other)).to.equal(1);
     } finally {
       await one.supervisor.close();
     }

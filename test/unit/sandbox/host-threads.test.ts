@@ -199,10 +199,11 @@ describe('the threads of a host, as the gateway sees them', () => {
     threads.open();
     pipes.areFull = true;
     const id = add('one');
-    threads.abandon(id);
-    expect([ids(), threads.size]).to.deep.equal([[[]], 0]);
     add('two');
-    expect(ids()).to.deep.equal([[2]]);
+    threads.abandon(id);
+    expect([ids(), threads.size, threads.isIdle]).to.deep.equal([[[2]], 1, false]);
+    threads.abandon(2);
+    expect([ids(), threads.isIdle]).to.deep.equal([[[]], true]);
   });
 
   it('are not free of one that they have got, until they say that it is over', () => {
@@ -213,6 +214,7 @@ describe('the threads of a host, as the gateway sees them', () => {
     expect([threads.size, threads.has(first), threads.answered(first, 1)]).to.deep.equal([
       ...[0, false, undefined],
     ]);
+    expect([threads.isAbandoned(first), threads.isIdle]).to.deep.equal([true, false]);
     threads.noteHolders([first]);
     add('two');
     add('three');
