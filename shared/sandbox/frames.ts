@@ -1,8 +1,8 @@
 /**
  * Frames on a pipe: 4 bytes length of the whole, 4 bytes length of the header, JSON header, body text.
- * What is sent in one turn of the loop leaves in one
- * write; what the pipe does not take yet is kept as it came, not encoded a second time. A frame above the bound ends the
- * stream: lengths come from the other side and must never size a buffer unchecked.
+ * What is sent in one turn of the loop leaves in one write; what the pipe does not take yet is kept as it
+ * came, not encoded a second time. A frame above the bound ends the stream: lengths come from the other
+ * side and must never size a buffer unchecked.
  */
 import type { Duplex } from 'node:stream';
 

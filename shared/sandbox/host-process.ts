@@ -125,7 +125,7 @@ export class HostProcess {
 
   /** Sends a run to a thread, as soon as one can take it. */
   send(run: HostRun): void {
-    if (this.#threads.size === 0) this.#heard_at_ms = monotonicNow();
+    if (this.#threads.isIdle) this.#heard_at_ms = monotonicNow();
     this.#threads.add(run);
   }
 

@@ -23,6 +23,7 @@ import { RunTable } from './run-table.ts';
 const CONTEXTS_PER_THREAD_GOOD = 32;
 /** Who has waited longer for a thread gets a place beside another tenant's runs. */
 const SHARE_AFTER_MS = 100;
+
 export class HostThreads {
   readonly #threads: readonly Thread[];
   readonly #runs = new RunTable<PlacedRun>();
@@ -42,14 +43,9 @@ export class HostThreads {
     this.#threads = streams.map(createThread);
   }
 
-  /** Runs that are in the host or wait for one of its threads. */
-  get size(): number {
-    return this.#runs.size;
-  }
-
-  /** Whether no thread has anything to do with a run of ours. */
+  /** Whether no run is in the host, waits for one of its threads, or is still in one. */
   get isIdle(): boolean {
-    return this.size === 0 && this.#abandoned.size === 0;
+    return this.#runs.size === 0 && this.#abandoned.size === 0;
   }
 
   /** Whether it is in a thread though nobody waits for it any more. */
@@ -57,6 +53,7 @@ export class HostThreads {
     return this.#abandoned.has(id);
   }
 
+  /** Whether it is in the host, or waits for one of its threads. */
   has(id: number): boolean {
     return this.#runs.has(id);
   }

@@ -155,7 +155,7 @@ export class Supervisor {
     purpose: RunPurpose,
     ends_at_ms: number,
   ): Promise<ScriptRun> {
-    // No function that lasts as long as the run is made where `request` is used: it would keep its texts twice.
+    // Nothing that lasts as long as the run may be a closure over `request`, whose texts it would keep.
     const { promise, resolve, reject } = Promise.withResolvers<ScriptRun>();
     const id = this.#nextId();
     const run = createPendingRun(request, { id, purpose, ends_at_ms }, (waits) =>

@@ -75,122 +75,102 @@ describe('a hostile tenant', () => {
   }).timeout(60_000);
 
   it('does not make us keep its arguments twice while it computes and takes none of them', async () => {
-    const one = await startSandbox({ thread_count: 1, spares: false });
-    try {
-      const version = { tenant_id: 'large', script_version: '1' };
-      const source = 'module.exports = ({ args }) => { while (args === null); return 1; };';
-      const computing = one.result(source, { ...version, deadline_ms: 1_500 });
-      await delay(200);
-      collect();
-      const before = process.memoryUsage().arrayBuffers;
-      const args = JSON.stringify('x'.repeat(5 * 1024 * 1024));
-      const waiting = Array.from({ length: 10 }, () => one.result(source, { ...version, args }));
-      await delay(300);
-      collect();
-      const more = process.memoryUsage().arrayBuffers - before;
-      // One of them is on its way, and what the pipe itself holds.
-      expect(more / args.length).to.be.lessThan(2);
-      expect((await computing).kind).to.equal('timeout');
-      const kinds = (await Promise.all(waiting)).map(({ kind }) => kind);
-      expect(kinds).to.deep.equal(kinds.map(() => 'ok'));
-    } finally {
-      await one.supervisor.close();
-    }
+    await using one = await startSandbox({ thread_count: 1, spares: false });
+    const version = { tenant_id: 'large', script_version: '1' };
+    const source = 'module.exports = ({ args }) => { while (args === null); return 1; };';
+    const computing = one.result(source, { ...version, deadline_ms: 1_500 });
+    await delay(200);
+    collect();
+    const before = process.memoryUsage().arrayBuffers;
+    const args = JSON.stringify('x'.repeat(5 * 1024 * 1024));
+    const waiting = Array.from({ length: 10 }, () => one.result(source, { ...version, args }));
+    await delay(300);
+    collect();
+    const more = process.memoryUsage().arrayBuffers - before;
+    // One of them is on its way, and what the pipe itself holds.
+    expect(more / args.length).to.be.lessThan(2);
+    expect((await computing).kind).to.equal('timeout');
+    const kinds = (await Promise.all(waiting)).map(({ kind }) => kind);
+    expect(kinds).to.deep.equal(kinds.map(() => 'ok'));
   }).timeout(30_000);
 
   it('does not make us keep the arguments of runs whose time was over behind one that computes', async () => {
-    const one = await startSandbox({ thread_count: 1, spares: false });
-    try {
-      const request = { tenant_id: 'large', script_version: '1' };
-      const source = 'module.exports = ({ args }) => { while (args === null); return 1; };';
-      const computing = one.result(source, { ...request, deadline_ms: 4_000 });
-      const before = used();
-      for (let times = 0; times < 4; times += 1) {
-        const runs = Array.from({ length: 6 }, (_, index) => {
-          const args = JSON.stringify(`${times}${index}`.repeat(4 * 1024 * 1024));
-          return one.result(source, { ...request, args, deadline_ms: 300 });
-        });
-        expect(new Set((await Promise.all(runs)).map(({ kind }) => kind))).to.deep.equal(
-          new Set(['timeout']),
-        );
-      }
-      // 192 MiB in all; one of them is on its way.
-      expect(used() - before).to.be.lessThan(60 * 1024 * 1024);
-      expect((await computing).kind).to.equal('timeout');
-      expect(await one.value(source, { ...request, args: '1' })).to.equal(1);
-    } finally {
-      await one.supervisor.close();
+    await using one = await startSandbox({ thread_count: 1, spares: false });
+    const request = { tenant_id: 'large', script_version: '1' };
+    const source = 'module.exports = ({ args }) => { while (args === null); return 1; };';
+    const computing = one.result(source, { ...request, deadline_ms: 4_000 });
+    const before = used();
+    for (let times = 0; times < 4; times += 1) {
+      const runs = Array.from({ length: 6 }, (_, index) => {
+        const args = JSON.stringify(`${times}${index}`.repeat(4 * 1024 * 1024));
+        return one.result(source, { ...request, args, deadline_ms: 300 });
+      });
+      expect(new Set((await Promise.all(runs)).map(({ kind }) => kind))).to.deep.equal(
+        new Set(['timeout']),
+      );
     }
+    // 192 MiB in all; one of them is on its way.
+    expect(used() - before).to.be.lessThan(60 * 1024 * 1024);
+    expect((await computing).kind).to.equal('timeout');
+    expect(await one.value(source, { ...request, args: '1' })).to.equal(1);
   }).timeout(30_000);
 
   it('does not make us keep those of runs that began, and whose time was over as another computes', async () => {
-    const one = await startSandbox({ thread_count: 1, spares: false });
-    try {
-      const before = used();
-      const begun = Array.from({ length: 6 }, (_, index) =>
-        one.result('module.exports = () => new Promise((end) => setTimeout(end, 2_000));', {
-          ...{ tenant_id: 'large', script_version: '1', deadline_ms: 1_500 },
-          args: JSON.stringify(String(index).repeat(9 * 1024 * 1024)),
-        }),
-      );
-      await delay(700);
-      // Its thread does not get to end them.
-      const computing = one.result('module.exports = () => { for (;;); };', {
-        ...{ tenant_id: 'large', deadline_ms: 5_000 },
-      });
-      expect((await Promise.all(begun)).map(({ kind }) => kind)).to.deep.equal(
-        begun.map(() => 'timeout'),
-      );
-      expect(used() - before).to.be.lessThan(40 * 1024 * 1024);
-      expect((await computing).kind).to.equal('timeout');
-    } finally {
-      await one.supervisor.close();
-    }
+    await using one = await startSandbox({ thread_count: 1, spares: false });
+    const before = used();
+    const begun = Array.from({ length: 6 }, (_, index) =>
+      one.result('module.exports = () => new Promise((end) => setTimeout(end, 2_000));', {
+        ...{ tenant_id: 'large', script_version: '1', deadline_ms: 1_500 },
+        args: JSON.stringify(String(index).repeat(9 * 1024 * 1024)),
+      }),
+    );
+    await delay(700);
+    // Its thread does not get to end them.
+    const computing = one.result('module.exports = () => { for (;;); };', {
+      ...{ tenant_id: 'large', deadline_ms: 5_000 },
+    });
+    expect((await Promise.all(begun)).map(({ kind }) => kind)).to.deep.equal(
+      begun.map(() => 'timeout'),
+    );
+    expect(used() - before).to.be.lessThan(40 * 1024 * 1024);
+    expect((await computing).kind).to.equal('timeout');
   }).timeout(30_000);
 
   it('loses its host when it goes on after its time, though we were held up ourselves meanwhile', async () => {
-    const one = await startSandbox({ thread_count: 1, spares: false });
-    try {
-      // One call of a built-in, which no time limit interrupts.
-      const source = "module.exports = () => 'a'.repeat(1e7).lastIndexOf('a'.repeat(4e6) + 'b');";
-      const endless = one.result(source, { deadline_ms: 300 });
-      await nextTurn();
-      await nextTurn();
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
-      expect((await endless).kind).to.equal('timeout');
-      const other = { tenant_id: 'other', deadline_ms: 10_000 };
-      expect(await one.value('module.exports = () => 1;', other)).to.equal(1);
-    } finally {
-      await one.supervisor.close();
-    }
+    await using one = await startSandbox({ thread_count: 1, spares: false });
+    // One call of a built-in, which no time limit interrupts.
+    const source = "module.exports = () => 'a'.repeat(1e7).lastIndexOf('a'.repeat(4e6) + 'b');";
+    const endless = one.result(source, { deadline_ms: 300 });
+    await nextTurn();
+    await nextTurn();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+    expect((await endless).kind).to.equal('timeout');
+    const other = { tenant_id: 'other', deadline_ms: 10_000 };
+    expect(await one.value('module.exports = () => 1;', other)).to.equal(1);
   }).timeout(30_000);
 
   it('holds no thread with code that takes long to compile and comes too late', async () => {
-    const two = await startSandbox({ thread_count: 2, spares: false });
-    try {
-      // Nine seconds for V8's compiler, which no time limit ends.
-      const deep = Array.from({ length: 5_000 }, (_, index) => `{let a${index};`).join('');
-      const long = `${deep}${'x;'.repeat(440_000)}${'}'.repeat(5_000)}`;
-      const bomb = { tenant_id: 'bad', deadline_ms: 1_500 };
-      const computing = two.result('module.exports = () => { for (;;); };', bomb);
-      const late = Array.from({ length: 3 }, () =>
-        two.result(long, { tenant_id: 'bad', deadline_ms: 500 }),
-      );
-      expect((await Promise.all(late)).map(({ kind }) => kind)).to.deep.equal(
-        late.map(() => 'timeout'),
-      );
-      expect((await computing).kind).to.equal('timeout');
-      const others = Array.from({ length: 4 }, (_, index) =>
-        two.result('module.exports = () => new Promise((end) => setTimeout(() => end(1), 200));', {
-          ...{ tenant_id: `other ${index}`, deadline_ms: 5_000 },
-        }),
-      );
-      expect((await Promise.all(others)).map(({ kind }) => kind)).to.deep.equal(
-        others.map(() => 'ok'),
-      );
-    } finally {
-      await two.supervisor.close();
-    }
+    await using two = await startSandbox({ thread_count: 2, spares: false });
+    // Nine seconds for V8's compiler, which no time limit ends.
+    const deep = Array.from({ length: 5_000 }, (_, index) => `{let a${index};`).join('');
+    const long = `${deep}${'x;'.repeat(440_000)}${'}'.repeat(5_000)}`;
+    const bomb = { tenant_id: 'bad', deadline_ms: 1_500 };
+    const computing = two.result('module.exports = () => { for (;;); };', bomb);
+    const late = Array.from({ length: 3 }, () =>
+      two.result(long, { tenant_id: 'bad', deadline_ms: 500 }),
+    );
+    expect((await Promise.all(late)).map(({ kind }) => kind)).to.deep.equal(
+      late.map(() => 'timeout'),
+    );
+    expect((await computing).kind).to.equal('timeout');
+    const others = Array.from({ length: 4 }, (_, index) =>
+      two.result('module.exports = () => new Promise((end) => setTimeout(() => end(1), 200));', {
+        ...{ tenant_id: `other ${index}`, deadline_ms: 5_000 },
+      }),
+    );
+    expect((await Promise.all(others)).map(({ kind }) => kind)).to.deep.equal(
+      others.map(() => 'ok'),
+    );
   }).timeout(60_000);
 
   /** [where it leaves a trace, how, and what it would find of it]. */

@@ -37,6 +37,10 @@ describe('a script', () => {
     ['a generator', 'module.exports = function* () {};'],
     ['an async generator', 'module.exports = async function* () {};'],
     ['a proxy', 'module.exports = new Proxy(() => 1, {});'],
+    [
+      'a proxy that throws',
+      'module.exports = new Proxy({}, { getOwnPropertyDescriptor() { throw 1; } });',
+    ],
   ] as const) {
     it(`is no script when it exports ${what}`, async () => {
       expect((await sandbox.result(source)).kind).to.equal('type');

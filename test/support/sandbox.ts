@@ -11,7 +11,8 @@ import {
 
 let versions = 0;
 
-export interface Sandbox {
+/** Closed at the end of its block when it is declared by `await using`. */
+export interface Sandbox extends AsyncDisposable {
   readonly supervisor: Supervisor;
   /** Runs `source` as a script version of its own. */
   run(source: string, request?: Partial<ScriptRequest>): Promise<ScriptRun>;
@@ -35,6 +36,7 @@ export async function startSandbox(options: Partial<SupervisorOptions> = {}): Pr
       if (ended.kind !== 'ok') throw new Error(`the script ended with ${JSON.stringify(ended)}`);
       return JSON.parse(ended.value);
     },
+    [Symbol.asyncDispose]: () => supervisor.close(),
   };
 }
 

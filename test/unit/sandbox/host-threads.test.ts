@@ -44,7 +44,7 @@ describe('the threads of a host, as the gateway sees them', () => {
     const { threads, add, ids } = startThreads(1);
     add('one');
     add('one');
-    expect([ids(), threads.size, threads.placedIds()]).to.deep.equal([[[]], 2, []]);
+    expect([ids(), threads.messages().length, threads.placedIds()]).to.deep.equal([[[]], 2, []]);
     threads.open();
     expect([ids(), threads.placedIds().sort()]).to.deep.equal([[[1, 2]], [1, 2]]);
   });
@@ -191,7 +191,7 @@ describe('the threads of a host, as the gateway sees them', () => {
     threads.abandon(add('two'));
     end(0, 1);
     await nextTurn();
-    expect([ids(), threads.size]).to.deep.equal([[[1]], 0]);
+    expect([ids(), threads.messages().length]).to.deep.equal([[[1]], 0]);
   });
 
   it('get nothing of one whose turn in a full pipe has not come, and are free of it', () => {
@@ -201,7 +201,7 @@ describe('the threads of a host, as the gateway sees them', () => {
     const id = add('one');
     add('two');
     threads.abandon(id);
-    expect([ids(), threads.size, threads.isIdle]).to.deep.equal([[[2]], 1, false]);
+    expect([ids(), threads.messages().length, threads.isIdle]).to.deep.equal([[[2]], 1, false]);
     threads.abandon(2);
     expect([ids(), threads.isIdle]).to.deep.equal([[[]], true]);
   });
@@ -211,9 +211,11 @@ describe('the threads of a host, as the gateway sees them', () => {
     threads.open();
     const first = add('one');
     threads.abandon(first);
-    expect([threads.size, threads.has(first), threads.answered(first, 1)]).to.deep.equal([
-      ...[0, false, undefined],
-    ]);
+    expect([
+      threads.messages().length,
+      threads.has(first),
+      threads.answered(first, 1),
+    ]).to.deep.equal([...[0, false, undefined]]);
     expect([threads.isAbandoned(first), threads.isIdle]).to.deep.equal([true, false]);
     threads.noteHolders([first]);
     add('two');

@@ -60,7 +60,12 @@ function endWithValue(value, run) {
 /** As what compilers make of an ECMAScript module has. */
 function hasDefault(value) {
   if (typeof value !== 'object' || value === null) return false;
-  return getOwnPropertyDescriptor(value, 'default') !== undefined;
+  try {
+    return getOwnPropertyDescriptor(value, 'default') !== undefined;
+  } catch {
+    // A proxy of theirs.
+    return false;
+  }
 }
 
 /** `undefined` when `module.exports` is a function that can be called; otherwise what is wrong. */
