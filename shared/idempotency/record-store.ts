@@ -168,8 +168,10 @@ function recordOf([, , , found, sealed, ...rest]: ReadValues): FoundRecord | und
   if (found === null) return undefined;
   const [is_too_large, effect_at_ms, due_at_ms, is_over, dead, shows_mask, token_id, ...values] =
     rest;
-  const token = tokenRowOf(values) ?? undefined;
-  const named = token_id === null ? undefined : { token, shows_mask: shows_mask === true };
+  const named =
+    token_id === null
+      ? undefined
+      : { token: tokenRowOf(token_id, values) ?? undefined, shows_mask: shows_mask === true };
   return { sealed, named, is_too_large, effect_at_ms, due_at_ms, is_over, dead };
 }
 

@@ -29,9 +29,9 @@ export type SealedRow = Pick<
   'id' | 'type' | 'container' | 'sealed' | 'expires_at_ms' | 'cvc_sealed' | 'cvc_due_at_ms'
 >;
 
-/** A sealed row's columns of table alias `t`, with what stands for its payload. */
+/** A sealed row's columns of table alias `t` but its id, with what stands for its payload. */
 export const sealedColumns = (sealed: string): string => `
-  t.id, t.type, t.container, ${sealed} AS sealed, ${milliseconds('t.expires_at')} AS expires_at_ms`;
+  t.type, t.container, ${sealed} AS sealed, ${milliseconds('t.expires_at')} AS expires_at_ms`;
 
 /** What else there is to show of a token. */
 export const DETAIL_COLUMNS = `
@@ -40,16 +40,15 @@ export const DETAIL_COLUMNS = `
   t.created_by, ${milliseconds('t.created_at')} AS created_at_ms,
   t.modified_by, ${milliseconds('t.modified_at')} AS modified_at_ms`;
 
-export const TOKEN_COLUMNS = `${sealedColumns('t.sealed')}, ${DETAIL_COLUMNS}`;
+export const TOKEN_COLUMNS = `t.id, ${sealedColumns('t.sealed')}, ${DETAIL_COLUMNS}`;
 
 /** The columns of a live cvc in table alias `c`. */
 export const CVC_COLUMNS = `
   c.sealed AS cvc_sealed, ${milliseconds('c.due_at')} AS cvc_due_at_ms`;
 
-/** The values of `sealedColumns` and `CVC_COLUMNS` in their order; an `id` of null is no token. */
+/** The values of `sealedColumns` and `CVC_COLUMNS` in their order; a `type` of null is no token. */
 export type SealedValues = [
-  id: string | null,
-  type: string,
+  type: string | null,
   container: string,
   sealed: Buffer | null,
   expires_at_ms: number | null,
@@ -69,39 +68,41 @@ export type TokenValues = [
   modified_at_ms: number | null,
 ];
 
-/** Of the first values of a row. `null`: a token whose payload was left out. */
+/** Of the first values of a row; who reads by id knows it. `null`: a token whose payload was left out. */
 export function sealedRowOf(
+  id: string,
   values: readonly [...SealedValues, ...unknown[]],
 ): SealedRow | null | undefined {
-  const [id, type, container, sealed, expires_at_ms, cvc_sealed, cvc_due_at_ms] = values;
-  if (id === null) return undefined;
+  const [type, container, sealed, expires_at_ms, cvc_sealed, cvc_due_at_ms] = values;
+  if (type === null) return undefined;
   if (sealed === null) return null;
   return { id, type, container, sealed, expires_at_ms, cvc_sealed, cvc_due_at_ms };
 }
 
 /** The same for all there is to show of a token. */
 export function tokenRowOf(
+  id: string,
   values: readonly [...TokenValues, ...unknown[]],
 ): TokenRow | null | undefined {
-  const [id, type, container, sealed] = values;
-  if (id === null) return undefined;
+  const [type, container, sealed] = values;
+  if (type === null) return undefined;
   if (sealed === null) return null;
   return {
     id,
     type,
     container,
-    metadata: values[7],
-    search_indexes: values[8],
-    fingerprint: values[9],
-    fingerprint_expression: values[10],
+    metadata: values[6],
+    search_indexes: values[7],
+    fingerprint: values[8],
+    fingerprint_expression: values[9],
     sealed,
-    expires_at_ms: values[4],
-    created_by: values[11],
-    created_at_ms: values[12],
-    modified_by: values[13],
-    modified_at_ms: values[14],
-    cvc_sealed: values[5],
-    cvc_due_at_ms: values[6],
+    expires_at_ms: values[3],
+    created_by: values[10],
+    created_at_ms: values[11],
+    modified_by: values[12],
+    modified_at_ms: values[13],
+    cvc_sealed: values[4],
+    cvc_due_at_ms: values[5],
   };
 }
 
