@@ -8,7 +8,7 @@ import { answerErrors } from './error-response.ts';
 import { addLogRoutes } from './logs/log-routes.ts';
 import { observeRequests } from './observe-requests.ts';
 import { addPermissionRoutes } from './permissions/permission-routes.ts';
-import { checkRequestLine, prepareAnswer, refuseUnmatched } from './prepare-answer.ts';
+import { checkHead, prepareAnswer, refuseUnmatched } from './prepare-answer.ts';
 import { addProxyRoutes } from './proxies/proxy-routes.ts';
 import { addReactorFormulaRoutes } from './reactor-formulas/reactor-formula-routes.ts';
 import { addReactorRoutes } from './reactors/reactor-routes.ts';
@@ -22,7 +22,7 @@ export function createApp(plane: ControlPlane): Koa<RequestState> {
   app.use(observeRequests(plane));
   app.use(prepareAnswer(plane));
   app.use(answerErrors(plane));
-  app.use(checkRequestLine);
+  app.use(checkHead);
 
   const router = new Router<RequestState>({
     exclusive: 'specificity',

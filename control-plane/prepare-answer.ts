@@ -6,13 +6,17 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Next } from 'koa';
 import { ApiError } from '../shared/errors.ts';
 import { CORS_HEADERS, PREFLIGHT_HEADERS } from '../shared/http/cors.ts';
-import { ALLOW_HEADER, isServedMethod } from '../shared/http/methods.ts';
-import { readTarget, type Target } from '../shared/http/request-target.ts';
+import { condemn } from '../shared/http/listener.ts';
+import { ALLOW_HEADER } from '../shared/http/methods.ts';
+import { discardBody } from '../shared/http/read-body.ts';
+import { checkRequest, HEADERS_MAX, type RefusedRequest } from '../shared/http/strict-request.ts';
 import { acceptTraceId } from '../shared/http/trace-id.ts';
 import type { RequestContext } from './request-state.ts';
 
 /** By this header the data plane's relay shows itself; the value never leaves the installation. */
 const RELAY_HEADER = 'sallyport-relay';
+/** What the relay may add to the headers of a request that it has checked. */
+const RELAY_HEADERS_MAX = 8;
 
 interface AnswerOptions {
   installation: { readonly relaySecret: string };
@@ -22,8 +26,8 @@ interface AnswerOptions {
 /** Sets `bt-trace-id`, `Cache-Control: no-store` and the CORS headers on every answer. */
 export function prepareAnswer({ installation, isDraining }: AnswerOptions) {
   return async (ctx: RequestContext, next: Next): Promise<void> => {
-    const isRelayed = isSecret(ctx.get(RELAY_HEADER), installation.relaySecret);
-    ctx.state.traceId = acceptTraceId(isRelayed ? ctx.get('bt-trace-id') : undefined);
+    ctx.state.isRelayed = isSecret(ctx.get(RELAY_HEADER), installation.relaySecret);
+    ctx.state.traceId = acceptTraceId(ctx.state.isRelayed ? ctx.get('bt-trace-id') : undefined);
     ctx.set('bt-trace-id', ctx.state.traceId);
     ctx.set('cache-control', 'no-store');
     setFlat(ctx, CORS_HEADERS);
@@ -38,31 +42,36 @@ function isSecret(presented: string, secret: string): boolean {
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** Refuses methods and targets that no route could mean; answers `OPTIONS` on any path. */
-export async function checkRequestLine(ctx: RequestContext, next: Next): Promise<void> {
-  if (!isServedMethod(ctx.method)) throw methodNotAllowed(ALLOW_HEADER);
-  const target: Target = { path: '', query: '' };
-  const refusal = readTarget(ctx.req.url ?? '', target);
-  if (refusal !== undefined) {
-    const headers: Record<string, string> = refusal.close ? { connection: 'close' } : {};
-    throw new ApiError(refusal.code, refusal.detail, { headers });
-  }
-  checkExpectation(ctx.req.headers.expect);
-  if (ctx.method === 'OPTIONS') {
+/**
+ * What the public port refuses is refused here, too: this port may be reached without a relay in between.
+ * Answers `OPTIONS` on any path.
+ */
+export async function checkHead(ctx: RequestContext, next: Next): Promise<void> {
+  const { method = '', url = '', httpVersion, rawHeaders } = ctx.req;
+  const headersMax = HEADERS_MAX + (ctx.state.isRelayed ? RELAY_HEADERS_MAX : 0);
+  const head = checkRequest(method, url, httpVersion, rawHeaders, headersMax);
+  if (!head.ok) throw await refused(ctx, head);
+  if (head.method === 'OPTIONS') {
     setFlat(ctx, PREFLIGHT_HEADERS);
     ctx.status = 204;
     return;
   }
+  ctx.state.expectsContinue = head.expectsContinue;
   // Without its trailing slash: the same path (design section 12).
-  ctx.path = target.path;
+  ctx.path = head.path;
   await next();
 }
 
-function checkExpectation(expect: string | undefined): void {
-  if (expect === undefined || expect.toLowerCase() === '100-continue') return;
-  throw new ApiError('expectation_failed', 'The only expectation served is 100-continue', {
-    headers: { connection: 'close' },
-  });
+/** Behind a request that is refused with `close` nothing on its connection can be trusted. */
+async function refused({ req }: RequestContext, { code, detail, close }: RefusedRequest) {
+  const headers: Record<string, string> =
+    code === 'method_not_allowed' ? { allow: ALLOW_HEADER } : {};
+  if (close) {
+    condemn(req.socket);
+    headers.connection = 'close';
+    await discardBody(req);
+  }
+  return new ApiError(code, detail, { headers });
 }
 
 /** The last middleware: nothing served the request. `matched` is what the router found by path. */

@@ -16,14 +16,14 @@ const IS_MEDIA_TYPE = {
 
 /** Throws 415 for another media type, 413 over 1 MiB, 400 for what is not JSON. */
 export async function readJsonBody(
-  ctx: Pick<RequestContext, 'req' | 'res'>,
+  ctx: Pick<RequestContext, 'req' | 'res' | 'state'>,
   mediaType: keyof typeof IS_MEDIA_TYPE = 'application/json',
 ): Promise<unknown> {
   if (!IS_MEDIA_TYPE[mediaType](ctx.req.headers['content-type'])) {
     throw new ApiError('unsupported_media_type', `The Content-Type must be ${mediaType}`);
   }
   // The client waits for this before it sends anything (RFC 9110 section 10.1.1).
-  if (ctx.req.headers.expect !== undefined) ctx.res.writeContinue();
+  if (ctx.state.expectsContinue) ctx.res.writeContinue();
   const contentEncoding = ctx.req.headers['content-encoding'];
   return parseJson(await readBody(ctx.req, { limitBytes: BODY_BYTES_MAX, contentEncoding }));
 }

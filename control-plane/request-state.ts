@@ -5,6 +5,10 @@ import type { Caller } from './authenticate.ts';
 
 export interface RequestState {
   traceId: string;
+  /** Our own data plane handed it on. */
+  isRelayed: boolean;
+  /** The client sends its body when it is told to go on. */
+  expectsContinue?: boolean;
   /** Set once a route is found. */
   operation?: Operation;
   /** Set once the key is known. */

@@ -8,12 +8,12 @@ import type { Via } from '../shared/audit/audit-entry.ts';
 import type { ConfigReading } from '../shared/config-entries/config-version.ts';
 import { ApiError } from '../shared/errors.ts';
 import { readBody } from '../shared/http/read-body.ts';
+import type { AcceptedRequest } from '../shared/http/strict-request.ts';
 import type { IdempotencyClaim } from '../shared/idempotency/claim.ts';
 import { JSON_DEPTH_MAX } from '../shared/json-scan.ts';
 import { parseJson } from '../shared/json-text.ts';
 import type { CachedApplication } from './config-cache/application-cache.ts';
 import type { Services } from './services.ts';
-import type { AcceptedRequest } from './strict-request.ts';
 import { StaleConfigError } from './version-gate.ts';
 
 /**

@@ -5,7 +5,7 @@
 import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
 import httpProxy from 'http-proxy';
 import { ApiError } from '../shared/errors.ts';
-import type { AcceptedRequest } from './strict-request.ts';
+import type { AcceptedRequest } from '../shared/http/strict-request.ts';
 
 /** Connections kept to the control plane: management traffic is a trickle. */
 const SOCKETS_MAX = 64;

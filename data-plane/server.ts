@@ -9,6 +9,11 @@ import { ApiError } from '../shared/errors.ts';
 import { condemn, guardListener, isCondemned, LISTENER_OPTIONS } from '../shared/http/listener.ts';
 import { ALLOW_HEADER } from '../shared/http/methods.ts';
 import { discardBody } from '../shared/http/read-body.ts';
+import {
+  type AcceptedRequest,
+  checkRequest,
+  type RefusedRequest,
+} from '../shared/http/strict-request.ts';
 import type { HttpMetrics } from '../shared/observability/http-metrics.ts';
 import {
   createFailureLog,
@@ -25,7 +30,6 @@ import { createRouteTable, type RouteMatch } from './route-table.ts';
 import { proxy } from './routes/proxy.ts';
 import { serveExchange } from './serve-exchange.ts';
 import type { Services } from './services.ts';
-import { type AcceptedRequest, checkRequest, type RefusedRequest } from './strict-request.ts';
 
 export interface ServerOptions {
   services: Services;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Coding, decompress, readCoding } from '../../shared/http/decompress.ts';
 import { readBody } from '../../shared/http/read-body.ts';
-import type { AcceptedRequest } from '../strict-request.ts';
+import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
 
 /** Design section 12: scanned proxy bodies. */
 const BODY_BYTES_MAX = 5 * 1024 * 1024;

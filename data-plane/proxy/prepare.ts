@@ -2,9 +2,10 @@
  * What is sent to the destination, decided for one caller: headers and body with the values put in. It
  * may be decided more than once, while the configuration changes; the body is read once.
  */
+
+import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
 import type { Answer, CallingRun } from '../exchange.ts';
 import type { ProxyingServices } from '../services.ts';
-import type { AcceptedRequest } from '../strict-request.ts';
 import { BroughtOut } from './brought-out.ts';
 import type { ProxyCaller } from './caller.ts';
 import { targetAt } from './destination.ts';

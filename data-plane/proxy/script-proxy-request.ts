@@ -4,9 +4,9 @@
  */
 import { ApiError } from '../../shared/errors.ts';
 import { decompress, readCoding } from '../../shared/http/decompress.ts';
+import { type AcceptedRequest, checkRequest } from '../../shared/http/strict-request.ts';
 import type { ScriptProxyCall } from '../reactors/script-call-text.ts';
 import type { ScriptCaller } from '../reactors/script-exchange.ts';
-import { type AcceptedRequest, checkRequest } from '../strict-request.ts';
 import type { IncomingRequest } from './prepare.ts';
 import { isProxyPath, PROXY_PATH, type ProxyRequest, readProxyRequest } from './read-request.ts';
 

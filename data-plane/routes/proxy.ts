@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../shared/errors.ts';
+import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
 import { type FailureLog, type ResponseContext, writeAnswer } from '../answer.ts';
 import { endTogether } from '../end-together.ts';
 import type { Answer } from '../exchange.ts';
@@ -26,7 +27,6 @@ import { RequestBody } from '../proxy/request-body.ts';
 import { deliver, writeHead } from '../proxy/response.ts';
 import { send } from '../proxy/send.ts';
 import type { ProxyingServices, Services } from '../services.ts';
-import type { AcceptedRequest } from '../strict-request.ts';
 
 /** A request on its connection, past the strict check. */
 export interface ProxyCall {

@@ -10,11 +10,11 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { checkRequest } from '../../data-plane/strict-request.ts';
 import { ApiError } from '../../shared/errors.ts';
 import { PREFLIGHT_HEADERS } from '../../shared/http/cors.ts';
 import { condemn, guardListener, LISTENER_OPTIONS } from '../../shared/http/listener.ts';
 import { readBody } from '../../shared/http/read-body.ts';
+import { checkRequest } from '../../shared/http/strict-request.ts';
 
 export class StrictServer {
   /** `METHOD path body` of everything that got past authentication. */

@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
+import { HEADERS_MAX } from '../../../shared/http/strict-request.ts';
 import { type Proxies, startProxies } from '../../proxy/proxies.ts';
 import { parseAnswer, request, sendRaw } from '../../proxy/raw-client.ts';
 import type { TestTenant } from '../../support/control-plane.ts';
@@ -67,5 +68,18 @@ describe('bodies that are relayed to the control plane', () => {
     const [second] = await once(socket, 'data');
     expect(String(second)).to.match(/^HTTP\/1\.1 201 /);
     socket.destroy();
+  });
+
+  it('arrive with as many headers as the public port takes', async () => {
+    const key = `BT-API-KEY: ${proxies.control.tenant.managementKey}`;
+    for (const [extra, status] of [
+      [HEADERS_MAX - 3, 200],
+      [HEADERS_MAX - 2, 431],
+    ] as const) {
+      const lines = Array.from({ length: extra }, (_, n) => `X-${n}: 1`);
+      const sent = request('GET /tenants/self', [key, 'Connection: close', ...lines]);
+      const { text } = await sendRaw(proxies.port, sent);
+      expect(parseAnswer(text).status, String(extra)).to.equal(status);
+    }
   });
 });

@@ -178,6 +178,42 @@ describe('requests to the control plane', () => {
     });
   });
 
+  describe('heads that two readers could read differently', () => {
+    const key = () => `BT-API-KEY: ${server.tenant.managementKey}\r\n`;
+    const many = Array.from({ length: 101 }, (_, n) => `X-${n}: 1\r\n`).join('');
+    const heads: [string, number, () => string][] = [
+      ['two keys', 400, () => `Host: x\r\n${key()}${key()}`],
+      ['two hosts', 400, () => `Host: x\r\nHost: y\r\n${key()}`],
+      ['no host', 400, key],
+      ['a host that is none', 400, () => `Host: x/y\r\n${key()}`],
+      [
+        'two framings',
+        400,
+        () => `Host: x\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n${key()}`,
+      ],
+      ['an upgrade', 400, () => `Host: x\r\nUpgrade: h2c\r\n${key()}`],
+      ['a key that is taken away', 400, () => `Host: x\r\nConnection: bt-api-key\r\n${key()}`],
+      ['bytes above ASCII', 400, () => `Host: x\r\nX-A: \u00e9\r\n${key()}`],
+      ['101 headers', 431, () => `Host: x\r\n${many}${key()}`],
+    ];
+    for (const [what, status, head] of heads) {
+      it(`are refused, and nothing behind them is served: ${what}`, async () => {
+        const behind = `GET /tenants/self HTTP/1.1\r\nHost: x\r\n${key()}\r\n`;
+        const request = `GET /tenants/self HTTP/1.1\r\n${head()}\r\n${behind}`;
+        const { answers } = await exchange(server.port, request, 2);
+        expect(answers.map((answer) => answer.status)).to.deep.equal([status]);
+        expect(answers[0]?.headers.connection).to.equal('close');
+      });
+    }
+    it('are served without chunks and 100 to who speaks HTTP/1.0', async () => {
+      const json = JSON.stringify(APPLICATION);
+      const lines = `Host: x\r\n${key()}Content-Type: application/json\r\nExpect: 100-continue\r\n`;
+      const request = `POST /applications HTTP/1.0\r\n${lines}Content-Length: ${json.length}\r\n\r\n${json}`;
+      const { answers } = await exchange(server.port, request, 2);
+      expect(answers.map(({ status }) => status)).to.deep.equal([201]);
+    });
+  });
+
   /** Paths and methods as no client library would send them. */
   async function raw(line: string, headers = '', key = server.tenant.managementKey) {
     const request = `${line} HTTP/1.1\r\nHost: x\r\nBT-API-KEY: ${key}\r\n${headers}Connection: close\r\n\r\n`;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { checkRequest, HEADERS_MAX } from '../../../data-plane/strict-request.ts';
 import { ApiError } from '../../../shared/errors.ts';
+import { checkRequest, HEADERS_MAX } from '../../../shared/http/strict-request.ts';
 
 const HOST = ['Host', 'localhost:3000'];
 

@@ -9,7 +9,6 @@ import { PROGRESS_BYTES_MIN, PROGRESS_MS } from '../../../data-plane/proxy/desti
 import { ANSWER_WITHIN_MS, INFORMATIONAL_MAX } from '../../../data-plane/proxy/exchange.ts';
 import { FORM_FIELDS_MAX } from '../../../data-plane/proxy/transform-form.ts';
 import { TRANSFORMED_BYTES_MAX } from '../../../data-plane/proxy/whole-answer.ts';
-import { HEADERS_MAX } from '../../../data-plane/strict-request.ts';
 import { LEAK_TRIPWIRES } from '../../../shared/api/proxies.ts';
 import { Code } from '../../../shared/api/scripts.ts';
 import { DESTINATION_URL_LENGTH_MAX } from '../../../shared/egress/destination-url.ts';
@@ -19,6 +18,7 @@ import {
 } from '../../../shared/expressions/limits.ts';
 import { LISTENER_OPTIONS } from '../../../shared/http/listener.ts';
 import { TARGET_LENGTH_MAX } from '../../../shared/http/request-target.ts';
+import { HEADERS_MAX } from '../../../shared/http/strict-request.ts';
 import { JSON_MEMBERS_MAX } from '../../../shared/json-scan.ts';
 import { createProxyMetrics } from '../../../shared/observability/proxy-metrics.ts';
 import { DETOKENIZED_TOKENS_MAX } from '../../../shared/tokens/detokenize.ts';

@@ -3,16 +3,11 @@
  * (design section 9). Pure: the parser's output goes in, an accepted view or a refusal comes out.
  * It must never guess: where two readers could disagree, the answer is 400 and the connection ends.
  */
-import {
-  isHost,
-  isPlainText,
-  namesProtectedHeader,
-  parseLength,
-} from '../shared/http/header-values.ts';
-import { isServedMethod } from '../shared/http/methods.ts';
-import { doubt, mistake, type Refusal } from '../shared/http/refusal.ts';
-import { readTarget } from '../shared/http/request-target.ts';
-import { acceptTraceId } from '../shared/http/trace-id.ts';
+import { isHost, isPlainText, namesProtectedHeader, parseLength } from './header-values.ts';
+import { isServedMethod } from './methods.ts';
+import { doubt, mistake, type Refusal } from './refusal.ts';
+import { readTarget } from './request-target.ts';
+import { acceptTraceId } from './trace-id.ts';
 
 /** Real clients send about 15; bounds the work per request below the 16 KiB of the parser. */
 export const HEADERS_MAX = 100;
@@ -77,10 +72,11 @@ export function checkRequest(
   url: string,
   httpVersion: string,
   rawHeaders: readonly string[],
+  headersMax: number = HEADERS_MAX,
 ): AcceptedRequest | RefusedRequest {
   const head = new RequestHead(method);
   const refusal =
-    head.readHeaders(rawHeaders) ??
+    head.readHeaders(rawHeaders, headersMax) ??
     head.checkFraming(httpVersion) ??
     readTarget(url, head) ??
     (isServedMethod(method) ? undefined : BAD_METHOD);
@@ -110,8 +106,8 @@ class RequestHead implements AcceptedRequest {
     this.method = method;
   }
 
-  readHeaders(rawHeaders: readonly string[]): Refusal | undefined {
-    if (rawHeaders.length > HEADERS_MAX * 2) return TOO_MANY;
+  readHeaders(rawHeaders: readonly string[], headersMax: number): Refusal | undefined {
+    if (rawHeaders.length > headersMax * 2) return TOO_MANY;
     let refusal: Refusal | undefined;
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const value = rawHeaders[index + 1] as string;
