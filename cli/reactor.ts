@@ -9,6 +9,7 @@ import { failureLine } from '../embedded/failure-line.ts';
 import { createLogger, type Logger } from '../shared/observability/logger.ts';
 import { DEADLINE_MS_DEFAULT, DEADLINE_MS_MAX } from '../shared/sandbox/protocol.ts';
 import type { ScriptFetch } from '../shared/sandbox/script-fetch.ts';
+import { callersPath } from './caller-folder.ts';
 import { InputError, readInput, type ScriptInput } from './reactor-input.ts';
 import { outcomeOf, SANDBOX_FAULT, TRANSFORMS, type Transform } from './reactor-outcome.ts';
 import { printForPerson, printForProgram } from './reactor-print.ts';
@@ -74,7 +75,13 @@ async function prepare(
     const level = environment.logLevel === 'info' ? 'warn' : environment.logLevel;
     const log = createLogger('sallyport', level);
     const fetches = openFetch(environment, log);
-    return { input: await readInput(file, args, configuration), environment, fetches, log };
+    const pathOf = (path: string): string => callersPath(path, source);
+    const input = await readInput(
+      pathOf(file),
+      args && pathOf(args),
+      configuration && pathOf(configuration),
+    );
+    return { input, environment, fetches, log };
   } catch (error) {
     if (error instanceof InputError || error instanceof EnvironmentError) {
       command.error(`error: ${error.message}`);

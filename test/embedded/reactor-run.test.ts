@@ -96,6 +96,26 @@ describe('sallyport reactor run', function () {
     expect([exitCode, stdout]).to.deep.equal([0, '{"raw":[["from","a pipe"],{}]}\n']);
   });
 
+  it('finds files from where npm was called, not from the folder that npm runs it in', async () => {
+    await file('here.js', 'module.exports = (req) => ({ raw: [req.args, req.configuration] });');
+    await file('here.json', '{"a":1}');
+    const args = [
+      'reactor',
+      'run',
+      'here.js',
+      '--args',
+      'here.json',
+      '--configuration',
+      'here.json',
+    ];
+    const npm = { INIT_CWD: folder, npm_lifecycle_event: 'sallyport' };
+    const ended = await startProgram('cli/main.ts', args, { ...SETTINGS, ...npm }).finished;
+    expect([ended.code, ended.stdout]).to.deep.equal([0, '{"raw":[{"a":1},{"a":1}]}\n']);
+    // Somebody else's script inherits the variable, and means the folder that it runs in.
+    const other = { ...SETTINGS, ...npm, npm_lifecycle_event: 'try' };
+    expect((await startProgram('cli/main.ts', args, other).finished).code).to.equal(2);
+  });
+
   it('ends with 1 and the documented form for what the script throws', async () => {
     const code = `const { RateLimitError } = require('${SDK}');
       module.exports = async () => { throw new RateLimitError({ card: ['slow down'] }); };`;
