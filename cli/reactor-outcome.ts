@@ -5,7 +5,7 @@
 import { ApiError } from '../shared/errors.ts';
 import { JSON_DEPTH_MAX, scanJson } from '../shared/json-scan.ts';
 import type { ScriptResult } from '../shared/sandbox/protocol.ts';
-import { withLine } from '../shared/sandbox/script-result.ts';
+import { timeoutMessage, withLine } from '../shared/sandbox/script-result.ts';
 
 /** 2 is for a command that is not understood, see main.ts. */
 export const SCRIPT_ERROR = 1;
@@ -49,7 +49,6 @@ const FINAL_STATUS_MIN = 200;
 
 /** Ends that the script did not choose. */
 const FAULTS = {
-  timeout: 'The reactor timed out.',
   memory: 'The reactor ran out of memory.',
   result_too_large: 'The result of the reactor is larger than 5 MiB.',
   crashed: 'The reactor ended the process that ran it.',
@@ -80,9 +79,15 @@ export function outcomeOf(result: ScriptResult, transform: Transform | undefined
       return invalidCode(quoted(result.message));
     case 'unknown_module':
       return invalidCode(`There is no module ${JSON.stringify(quoted(result.module))}.`);
+    case 'timeout':
+      return sandboxFault(timeoutMessage('reactor', result));
     default:
-      return { exit_code: SANDBOX_FAULT, error: runtimeProblem(FAULTS[result.kind]) };
+      return sandboxFault(FAULTS[result.kind]);
   }
+}
+
+function sandboxFault(message: string): Outcome {
+  return { exit_code: SANDBOX_FAULT, error: runtimeProblem(message) };
 }
 
 function scriptError(error: Problem | CustomResponse): Outcome & { readonly exit_code: 1 } {

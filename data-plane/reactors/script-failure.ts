@@ -5,7 +5,7 @@
 import { ApiError, type FieldErrors } from '../../shared/errors.ts';
 import { PROBLEM_MEDIA_TYPE } from '../../shared/http/media-type.ts';
 import type { ScriptResult } from '../../shared/sandbox/protocol.ts';
-import { withLine } from '../../shared/sandbox/script-result.ts';
+import { timeoutMessage, withLine } from '../../shared/sandbox/script-result.ts';
 import type { Answer } from '../exchange.ts';
 import { type CustomResponse, customAnswer } from './custom-response.ts';
 
@@ -26,7 +26,6 @@ export type ScriptRole = 'reactor' | 'transform';
 
 /** Our words for ends that the script did not choose, with `$` for its role. */
 const RUNTIME_ERRORS = {
-  timeout: 'The $ timed out.',
   memory: 'The $ ran out of memory.',
   result_too_large: 'The result of the $ is larger than 5 MiB.',
   crashed: 'The $ ended the process that ran it.',
@@ -52,6 +51,8 @@ export function failureAnswer(
       return invalidFormula(`There is no module ${JSON.stringify(quoted(result.module))}.`, debug);
     case 'busy':
       throw busy(result.scope, role);
+    case 'timeout':
+      return runtimeError(timeoutMessage(role, result), debug);
     default:
       return runtimeError(RUNTIME_ERRORS[result.kind].replace('$', role), debug);
   }

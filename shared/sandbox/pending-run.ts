@@ -3,11 +3,12 @@ import type { HostProcess } from './host-process.ts';
 import type { HostRun } from './host-thread.ts';
 import type { RunPurpose, ScriptRun } from './protocol.ts';
 import { RunCalls } from './run-calls.ts';
-import { requestText, type ScriptRequest, serviceNames } from './script-request.ts';
+import { deadlineOf, requestText, type ScriptRequest, serviceNames } from './script-request.ts';
 
 export interface PendingRun extends HostRun {
   readonly tenant_id: string;
   readonly script_key: string;
+  readonly deadline_ms: number;
   readonly calls: RunCalls;
   settle: (run: ScriptRun) => void;
   /** Where it is now, if anywhere. */
@@ -41,6 +42,7 @@ export function createPendingRun(
     },
     tenant_id,
     script_key,
+    deadline_ms: deadlineOf(request),
     source,
     request: requestText(request),
     calls: new RunCalls({

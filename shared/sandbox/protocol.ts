@@ -107,6 +107,7 @@ export type Ending =
   | 'type'
   | 'unknown_module'
   | 'timeout'
+  | 'compute_timeout'
   | 'memory'
   | 'result_too_large';
 
@@ -203,7 +204,8 @@ export type ScriptResult =
   | { readonly kind: 'syntax'; readonly message: string; readonly line: number | undefined }
   | { readonly kind: 'type'; readonly message: string }
   | { readonly kind: 'unknown_module'; readonly module: string }
-  | { readonly kind: 'timeout' }
+  /** `limit`: the time of the run, waiting included, or the time that it may compute. */
+  | { readonly kind: 'timeout'; readonly limit: 'run' | 'compute'; readonly limit_ms: number }
   | { readonly kind: 'memory' }
   | { readonly kind: 'result_too_large' }
   /** The script ended the process that ran it. */

@@ -9,10 +9,13 @@ export function busy(scope: 'tenant' | 'machine'): ScriptRun {
   return { result: { kind: 'busy', scope }, console: [] };
 }
 
-/** Of a script that its host was lost by. */
-export function lossOf(reason: LossReason): ScriptRun {
-  const kind = reason === 'deadline' ? 'timeout' : reason === 'memory' ? 'memory' : 'crashed';
-  return { result: { kind }, console: [] };
+/** Of a script that its host was lost by, and that had `deadline_ms`. */
+export function lossOf(reason: LossReason, deadline_ms: number): ScriptRun {
+  const result: ScriptResult =
+    reason === 'deadline'
+      ? { kind: 'timeout', limit: 'run', limit_ms: deadline_ms }
+      : { kind: reason === 'memory' ? 'memory' : 'crashed' };
+  return { result, console: [] };
 }
 
 /** Ends that do not speak for a script: what it did to its host, or that it never ran. */

@@ -52,9 +52,14 @@ export function requestText({ args = 'null', configuration = 'null' }: ScriptReq
   return `{"args":${args},"configuration":${configuration},"bt":null}`;
 }
 
+/** How long the run may take. */
+export function deadlineOf({ deadline_ms = DEADLINE_MS_DEFAULT }: ScriptRequest): number {
+  return Math.min(deadline_ms, DEADLINE_MS_MAX);
+}
+
 /** When the run must have ended, on the monotonic clock. */
-export function endOf({ deadline_ms = DEADLINE_MS_DEFAULT }: ScriptRequest): number {
-  return monotonicNow() + Math.min(deadline_ms, DEADLINE_MS_MAX);
+export function endOf(request: ScriptRequest): number {
+  return monotonicNow() + deadlineOf(request);
 }
 
 export function serviceNames({ fetch, bt }: ScriptServices): ServiceName[] {

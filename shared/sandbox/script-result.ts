@@ -3,9 +3,11 @@
  * sandbox: it is checked field by field, and what does not fit is a runtime error of the script.
  */
 import {
+  COMPUTE_MS_MAX,
   CONSOLE_LINES_MAX,
   type ConsoleLine,
   CUSTOM_HEADERS_MAX,
+  DEADLINE_MS_DEFAULT,
   type Ending,
   ERROR_CHARACTERS_MAX,
   ERROR_ENTRIES_MAX,
@@ -56,13 +58,33 @@ export function withLine(message: string, line: number | undefined): string {
   return line === undefined ? message : `${message} (line ${line})`;
 }
 
-/** The result of a run that ended inside with `ending` and the text `body`. */
-export function readResult(ending: Ending, body: string): ScriptResult {
+/** Why there is no result of a `role`, in words for its caller: which limit, and how much it is. */
+export function timeoutMessage(
+  role: string,
+  { limit, limit_ms }: Extract<ScriptResult, { kind: 'timeout' }>,
+): string {
+  const seconds = `${limit_ms / 1_000} s`;
+  const which =
+    limit === 'compute'
+      ? `it computed for more than ${seconds} in all`
+      : `it was not done within ${seconds}, waiting included`;
+  return `The ${role} timed out: ${which}.`;
+}
+
+/** The result of a run of at most `deadline_ms` that ended inside with `ending` and the text `body`. */
+export function readResult(
+  ending: Ending,
+  body: string,
+  deadline_ms = DEADLINE_MS_DEFAULT,
+): ScriptResult {
   if (body.length > RESULT_BYTES_MAX) return { kind: 'result_too_large' };
   switch (ending) {
     case 'ok':
       return { kind: 'ok', value: body };
     case 'timeout':
+      return { kind: 'timeout', limit: 'run', limit_ms: deadline_ms };
+    case 'compute_timeout':
+      return { kind: 'timeout', limit: 'compute', limit_ms: COMPUTE_MS_MAX };
     case 'memory':
     case 'result_too_large':
       return { kind: ending };
@@ -109,7 +131,7 @@ export function readThreadMessage(header: unknown): ThreadMessage | undefined {
 
 const ENDINGS: Record<Ending, true> = {
   ...{ ok: true, error: true, syntax: true, type: true, unknown_module: true, timeout: true },
-  ...{ memory: true, result_too_large: true },
+  ...{ compute_timeout: true, memory: true, result_too_large: true },
 };
 
 function isEnding(value: unknown): value is Ending {

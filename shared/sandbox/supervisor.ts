@@ -232,7 +232,8 @@ export class Supervisor {
     const run = this.#pending.get(message.id);
     // A late answer of a host that the run has left.
     if (run === undefined || run.host !== host) return;
-    this.#settle(run, { result: readResult(message.ending, body), console: message.console });
+    const result = readResult(message.ending, body, run.deadline_ms);
+    this.#settle(run, { result, console: message.console });
   }
 
   #takeCall(host: HostProcess, message: CallMessage | CancelMessage, body: string): void {
@@ -274,7 +275,7 @@ export class Supervisor {
     if (innocent) acquit?.();
     // Where the script runs next, if it does: started meanwhile.
     else if (this.#spares) this.#hosts.quarantine();
-    if (certain && !innocent) this.#settle(run, lossOf(reason));
+    if (certain && !innocent) this.#settle(run, lossOf(reason, run.deadline_ms));
     else this.#startAgain(run, true);
   }
 

@@ -65,7 +65,7 @@ describe('a script that eats time or memory', () => {
       args: '{"loop":true}',
       deadline_ms: 300,
     });
-    expect(stuck.result).to.deep.equal({ kind: 'timeout' });
+    expect(stuck.result).to.deep.equal({ kind: 'timeout', limit: 'run', limit_ms: 300 });
     const good = await sandbox.supervisor.run({ ...script, args: '{"loop":false}' });
     expect(good.result).to.deep.equal({ kind: 'ok', value: '1' });
   });

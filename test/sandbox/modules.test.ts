@@ -149,7 +149,7 @@ describe('npm modules in a script', () => {
       const ended = await besideNeighbour(sandbox, () =>
         sandbox.result(source, { deadline_ms: 500 }),
       );
-      expect(ended).to.deep.equal({ kind: 'timeout' });
+      expect(ended).to.deep.equal({ kind: 'timeout', limit: 'run', limit_ms: 500 });
     });
 
     it('its memory', async () => {

@@ -61,6 +61,8 @@ export class Invocation {
   /** When the code that holds the thread now must let go of it; on the monotonic clock. */
   #segmentEnds_ms = 0;
   #overran = false;
+  /** How the run ends when that comes: by its own time, or by what it may compute. */
+  #overrun: Ending = 'timeout';
   /** Whether a later run of the script may have the context. */
   #keep: boolean;
   #context: PreparedContext | undefined;
@@ -121,9 +123,11 @@ export class Invocation {
   /** Runs customer code for as long as this run may still compute, then looks what came of it. */
   #segment(work: (prepared: PreparedContext, timeout_ms: number) => void): void {
     const started = monotonicNow();
-    const left_ms = Math.ceil(Math.min(this.#run.ends_at_ms - started, this.#computeLeft_ms));
+    const runLeft_ms = this.#run.ends_at_ms - started;
+    const left_ms = Math.ceil(Math.min(runLeft_ms, this.#computeLeft_ms));
+    this.#overrun = this.#computeLeft_ms < runLeft_ms ? 'compute_timeout' : 'timeout';
     if (left_ms <= 0) {
-      this.#end('timeout', '');
+      this.#end(this.#overrun, '');
       return;
     }
     this.#segmentEnds_ms = started + left_ms;
@@ -151,11 +155,11 @@ export class Invocation {
 
   /** What customer code throws stays inside; out here come V8's own ends. */
   #outcomeOf(error: unknown): { ending: Ending; text: string; told: boolean } {
-    if (this.#overran) return { ending: 'timeout', text: '', told: false };
+    if (this.#overran) return { ending: this.#overrun, text: '', told: false };
     if (this.#isolate.isDisposed) return { ending: 'memory', text: '', told: false };
     const message = error instanceof Error ? error.message : '';
     const timedOut = message === 'Script execution timed out.';
-    if (timedOut) return { ending: 'timeout', text: '', told: false };
+    if (timedOut) return { ending: this.#overrun, text: '', told: false };
     // In a timer, or in a promise that nobody waits for. What it says is text, as that of other errors.
     const said = message.slice(0, MESSAGE_CHARACTERS_MAX - FAILED_OUTSIDE.length - 2);
     const errors = { error: [said === '' ? `${FAILED_OUTSIDE}.` : `${FAILED_OUTSIDE}: ${said}`] };

@@ -137,7 +137,8 @@ describe('asynchronous reactors', () => {
     const longer = await asyncly(slow);
     const { body } = await receiver.callback(count);
     expect(body.detail).to.equal('Reactor Runtime Error');
-    expect(body.errors).to.deep.equal({ error: ['The reactor timed out.'] });
+    const message = 'The reactor timed out: it was not done within 10 s, waiting included.';
+    expect(body.errors).to.deep.equal({ error: [message] });
     expect((await ended(slow, longer)).body).to.deep.equal({ raw: 'slow' });
   });
 

@@ -100,6 +100,13 @@ describe('the end of a run', () => {
     expect([name?.length, messages?.[0]?.length]).to.deep.equal([1024, 1024]);
   });
 
+  it('says which time was over: that of the run, or what a run may compute', () => {
+    const run = { kind: 'timeout', limit: 'run', limit_ms: 210_000 };
+    expect(readResult('timeout', '', 210_000)).to.deep.equal(run);
+    const compute = { kind: 'timeout', limit: 'compute', limit_ms: 10_000 };
+    expect(readResult('compute_timeout', '', 210_000)).to.deep.equal(compute);
+  });
+
   it('is one of a result that is too large, whatever the host let through', () => {
     const text = JSON.stringify('x'.repeat(5 * 1024 * 1024));
     expect(readResult('ok', text)).to.deep.equal({ kind: 'result_too_large' });
