@@ -58,6 +58,7 @@ async function runCallback(
   const { tenant_id } = job;
   const callback = await openJob(dataKeys, { ...job, kind: 'callback' }, job.sealed);
   const { request_id, callback_url, trace_id } = callback;
+  const named = { trace_id, tenant_id, request_id, attempt: job.attempt };
   const result = await findResult(pool, dataKeys, tenant_id, request_id);
   if (result === undefined) return end('expired');
   const secrets = await readWebhookSecrets(pool, dataKeys, tenant_id);
@@ -69,16 +70,21 @@ async function runCallback(
     lease.signal,
     times.deliveryMs,
   );
-  if (delivery.outcome !== 'failed') return end(delivery.outcome);
+  const { outcome } = delivery;
+  if (outcome !== 'failed') return end(outcome);
   if (job.attempt >= DELIVERIES_MAX) return end('given_up');
-  metrics.deliveries.inc({ outcome: 'failed' });
+  metrics.deliveries.inc({ outcome });
   const wait_ms = retryDelayMs(job.attempt, delivery.retry_after_ms, times.firstRetryMs);
+  if (job.attempt === 1) {
+    const { status, reason } = delivery;
+    const delay_ms = Math.round(wait_ms);
+    log.warn({ ...named, outcome, status, reason, delay_ms }, 'a callback was not acknowledged');
+  }
   await lease.retry((await gate.read(tenant_id)).now_ms + wait_ms);
 
   async function end(outcome: 'delivered' | 'refused' | 'given_up' | 'expired'): Promise<void> {
     metrics.deliveries.inc({ outcome });
-    const named = { trace_id, tenant_id, request_id, attempt: job.attempt, outcome };
-    if (outcome !== 'delivered') log.warn(named, 'a callback was not delivered');
+    if (outcome !== 'delivered') log.warn({ ...named, outcome }, 'a callback was not delivered');
     await lease.inTransaction(async () => undefined);
   }
 }

@@ -1,9 +1,11 @@
 /**
  * One delivery of a callback: one signed POST through the egress guard, no redirects, a bound on its time
- * and on what is read of the answer. Nothing of address or answer reaches a log.
+ * and on what is read of the answer. Of address and answer nothing but the status reaches a log.
  */
 import type { KeyObject } from 'node:crypto';
 import type { Dispatcher } from 'undici';
+import { EgressError } from '../../shared/egress/egress-error.ts';
+import { readableFailure } from '../../shared/sandbox/script-fetch-failure.ts';
 import { webhookHeaders } from '../../shared/webhooks/sign-webhook.ts';
 import { readRetryAfter } from './callback-schedule.ts';
 
@@ -20,7 +22,14 @@ export interface CallbackMessage {
 /** `refused`: never again (410). */
 export type Delivery =
   | { readonly outcome: 'delivered' | 'refused' }
-  | { readonly outcome: 'failed'; readonly retry_after_ms: number | undefined };
+  | {
+      readonly outcome: 'failed';
+      readonly retry_after_ms: number | undefined;
+      /** What the receiver answered. */
+      readonly status?: number;
+      /** Why it did not: a word of a closed set. */
+      readonly reason?: string;
+    };
 
 /** From the name's resolution to the end of the answer. */
 const DELIVERY_MS = 15_000;
@@ -42,11 +51,20 @@ export async function deliver(
     if (statusCode === 410) return { outcome: 'refused' };
     const retryAfter = headers['retry-after'];
     const asked = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
-    return { outcome: 'failed', retry_after_ms: readRetryAfter(asked, Date.now()) };
-  } catch {
-    // The guard logs its refusals; everything else is the receiver's.
-    return { outcome: 'failed', retry_after_ms: undefined };
+    const retry_after_ms = readRetryAfter(asked, Date.now());
+    return { outcome: 'failed', retry_after_ms, status: statusCode };
+  } catch (error) {
+    const reason = signal.aborted ? 'interrupted' : reasonOf(error, ending);
+    return { outcome: 'failed', retry_after_ms: undefined, reason };
   }
+}
+
+/** Codes of ours, of the system and of TLS; messages would quote the receiver. */
+function reasonOf(error: unknown, ending: AbortSignal): string {
+  if (ending.aborted) return 'timeout';
+  if (!(error instanceof EgressError)) return readableFailure(error).code ?? 'failed';
+  const { code, detail } = error;
+  return detail === undefined ? code : `${code} (${detail})`;
 }
 
 function send(

@@ -95,6 +95,35 @@ describe('callbacks whose receiver fails', () => {
     });
   }
 
+  it('are told of in the log when they fail first, with why and without where', async () => {
+    const lines: unknown[][] = [];
+    await jobs.stop();
+    jobs = await startJobRunner(reactors, { times, onWarning: (...line) => lines.push(line) });
+    receiver.answer = (res, index) => res.writeHead(index < 3 ? 503 : 204).end();
+    await send('unavailable');
+    await settled();
+    await receiver.close();
+    await send('down');
+    while (lines.length < 2) await delay(20);
+    await receiver.listen();
+    await settled();
+    expect(receiver.received).to.have.length(5);
+    const { host } = new URL(receiver.url);
+    const whys: unknown[] = [{ status: 503 }, { reason: 'connect_failed (ECONNREFUSED)' }];
+    expect(lines).to.have.length(whys.length);
+    for (const [index, [fields, text]] of lines.entries()) {
+      expect(text).to.equal('a callback was not acknowledged');
+      expect(fields).to.include({ outcome: 'failed', attempt: 1 });
+      expect(fields).to.deep.include(whys[index]);
+      const { delay_ms, request_id } = fields as Record<string, unknown>;
+      expect(delay_ms).to.be.within(36, 44);
+      expect(receiver.received.map(({ headers }) => headers['webhook-id'])).to.include(request_id);
+      expect(JSON.stringify(fields)).not.to.contain(host).and.not.to.contain('hook');
+    }
+    await jobs.stop();
+    jobs = await startJobRunner(reactors, { times });
+  });
+
   it('end with 410', async () => {
     receiver.answer = (res) => res.writeHead(410).end();
     await send('gone');

@@ -18,6 +18,8 @@ export interface JobRunnerOptions {
   times?: CallbackTimes;
   /** Environment variables of the process. */
   settings?: NodeJS.ProcessEnv;
+  /** Gets the arguments of each warning. */
+  onWarning?: (...line: unknown[]) => unknown;
   /** Changes what jobs do. */
   works?: (works: Record<JobKind, JobWork>) => Record<JobKind, JobWork>;
 }
@@ -30,7 +32,7 @@ export interface JobRunner {
 
 export async function startJobRunner(
   { control }: Pick<Reactors, 'control'>,
-  { times, settings = {}, works = (all) => all }: JobRunnerOptions = {},
+  { times, settings = {}, onWarning, works = (all) => all }: JobRunnerOptions = {},
 ): Promise<JobRunner> {
   const { connectionString, kek } = control.database;
   const environment = readEnvironment({
@@ -42,7 +44,8 @@ export async function startJobRunner(
     ...settings,
   });
   const all = { ...environment, ...requiredSettings(environment) };
-  const log = createLogger('test', 'silent');
+  const silent = createLogger('test', 'silent');
+  const log = { ...silent, ...(onWarning === undefined ? {} : { warn: onWarning }) };
   const pool = createPool({
     ...{ connectionString, max: 6, applicationName: 'test-jobs', log },
     clockOffsetSeconds: environment.testClockOffsetSeconds,
