@@ -8,6 +8,8 @@ import type { Outcome } from './reactor-outcome.ts';
 export interface FinishedScript {
   readonly outcome: Outcome;
   readonly console: readonly ConsoleLine[];
+  /** Of connections. */
+  readonly refusals: ReadonlySet<string>;
   readonly duration_ms: number;
 }
 
@@ -18,10 +20,15 @@ const INDENT = 2;
 /** The result on stdout, everything else on stderr; `file`: what the user calls the script. */
 export function printForPerson(
   file: string,
-  { outcome, console, duration_ms }: FinishedScript,
+  { outcome, console, refusals, duration_ms }: FinishedScript,
 ): void {
   for (const { level, text } of console) {
     tell(`${visible(level)}: ${visible(text).replaceAll('\n', '\n  ')}`);
+  }
+  const error = outcome.exit_code === 0 ? '' : JSON.stringify(outcome.error);
+  for (const refusal of refusals) {
+    // The script's error mostly says so itself.
+    if (!error.includes(refusal)) tell(`a connection was refused: ${refusal}`);
   }
   if (outcome.exit_code === 0) {
     process.stdout.write(
@@ -30,7 +37,7 @@ export function printForPerson(
   } else {
     if (outcome.line !== undefined) tell(`${visible(file)}:${outcome.line}`);
     // On one line: nothing bounds how deep the body of a CustomHttpResponseError is.
-    tell(visible(JSON.stringify(outcome.error)));
+    tell(visible(error));
   }
   tell(`ended after ${duration_ms} ms`);
 }

@@ -5,6 +5,7 @@
 import type { Environment } from '../config/environment.ts';
 import { failureLine } from '../embedded/failure-line.ts';
 import { createEgress } from '../shared/egress/create-egress.ts';
+import type { EgressError } from '../shared/egress/egress-error.ts';
 import { readCaFile } from '../shared/egress/trusted-tls.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import type { ScriptRun } from '../shared/sandbox/protocol.ts';
@@ -24,10 +25,18 @@ const TENANT_ID = 'reactor-run';
 
 type Settings = Pick<Environment, 'egressAllow' | 'egressCaFile' | 'sandboxStrict'>;
 
-/** Throws InputError when SALLYPORT_EGRESS_CA_FILE cannot be used. Opens nothing. */
-export function openFetch({ egressAllow, egressCaFile }: Settings, log: Logger): ScriptFetch {
+/**
+ * Throws InputError when SALLYPORT_EGRESS_CA_FILE cannot be used. Opens nothing. `onRefused` gets what the
+ * script is told of a connection that the guard does not make.
+ */
+export function openFetch(
+  { egressAllow, egressCaFile }: Settings,
+  onRefused: (message: string) => void,
+): ScriptFetch {
   const extraCa = egressCaFile === undefined ? [] : certificatesOf(egressCaFile);
-  return createScriptFetch({ egress: createEgress({ allow: egressAllow, extraCa, log }) });
+  const refuse = ({ message }: EgressError): void => onRefused(message);
+  const egress = createEgress({ allow: egressAllow, extraCa, onRefused: refuse });
+  return createScriptFetch({ egress });
 }
 
 function certificatesOf(file: string): string[] {

@@ -27,6 +27,8 @@ interface Prepared {
   readonly input: ScriptInput;
   readonly environment: Environment;
   readonly fetches: ScriptFetch;
+  /** Of connections, in words for a person; filled as the script runs. */
+  readonly refusals: ReadonlySet<string>;
   readonly log: Logger;
 }
 
@@ -74,14 +76,15 @@ async function prepare(
     const environment = readEnvironment(source);
     const level = environment.logLevel === 'info' ? 'warn' : environment.logLevel;
     const log = createLogger('sallyport', level);
-    const fetches = openFetch(environment, log);
+    const refusals = new Set<string>();
+    const fetches = openFetch(environment, (message) => refusals.add(message));
     const pathOf = (path: string): string => callersPath(path, source);
     const input = await readInput(
       pathOf(file),
       args && pathOf(args),
       configuration && pathOf(configuration),
     );
-    return { input, environment, fetches, log };
+    return { input, environment, fetches, refusals, log };
   } catch (error) {
     if (error instanceof InputError || error instanceof EnvironmentError) {
       command.error(`error: ${error.message}`);
@@ -94,7 +97,7 @@ async function prepare(
 async function run(
   file: string,
   { transform, timeoutMs: deadline_ms, json }: RunOptions,
-  { input, environment, fetches, log }: Prepared,
+  { input, environment, fetches, refusals, log }: Prepared,
 ): Promise<number> {
   const { source, args = 'null', configuration = '{}' } = input;
   const script = { source, args, configuration, deadline_ms };
@@ -106,7 +109,7 @@ async function run(
   }
   const { run: ended, duration_ms } = attempt;
   const outcome = outcomeOf(ended.result, transform);
-  const finished = { outcome, console: ended.console, duration_ms };
+  const finished = { outcome, console: ended.console, refusals, duration_ms };
   if (json === true) printForProgram(finished);
   else printForPerson(file, finished);
   return outcome.exit_code;

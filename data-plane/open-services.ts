@@ -8,6 +8,7 @@ import { createDataKeys } from '../shared/crypto/data-keys.ts';
 import type { Installation } from '../shared/crypto/installation.ts';
 import { createEgress, type Egress } from '../shared/egress/create-egress.ts';
 import type { AddressRange } from '../shared/egress/ip-address.ts';
+import { createRefusalLog } from '../shared/egress/refusal-log.ts';
 import { readCaFile } from '../shared/egress/trusted-tls.ts';
 import { createAuditMetrics } from '../shared/observability/audit-metrics.ts';
 import type { Logger } from '../shared/observability/logger.ts';
@@ -99,5 +100,5 @@ export function openServices(options: ServiceOptions): OpenServices {
 
 function openEgress({ egressAllow, egressCaFile }: ServiceSettings, log: Logger): Egress {
   const extraCa = egressCaFile === undefined ? [] : readCaFile(egressCaFile);
-  return createEgress({ allow: egressAllow, extraCa, log });
+  return createEgress({ allow: egressAllow, extraCa, onRefused: createRefusalLog(log) });
 }

@@ -27,7 +27,7 @@ export function createPools(egress: Pick<Egress, 'dispatcher' | 'agents'>): Dest
     dispatcher(tenantId) {
       let agent = dispatchers.get(tenantId);
       if (agent === undefined) {
-        agent = egress.dispatcher();
+        agent = egress.dispatcher({ tenant_id: tenantId });
         dispatchers.set(tenantId, agent);
       }
       return agent;
@@ -35,7 +35,7 @@ export function createPools(egress: Pick<Egress, 'dispatcher' | 'agents'>): Dest
     agents(tenantId) {
       let pair = agents.get(tenantId);
       if (pair === undefined) {
-        pair = egress.agents();
+        pair = egress.agents({ tenant_id: tenantId });
         agents.set(tenantId, pair);
       }
       return pair;

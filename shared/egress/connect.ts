@@ -4,7 +4,6 @@
  */
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
-import type { Logger } from '../observability/logger.ts';
 import { EgressError } from './egress-error.ts';
 import { checkedAddresses, type GuardRules, openSocket, targetOf } from './guard.ts';
 import { secureSocket } from './trusted-tls.ts';
@@ -26,9 +25,6 @@ export interface ConnectSettings {
 /** Probes of a silent peer on an idle connection, so that dead ones do not stay in a pool. */
 const TCP_KEEP_ALIVE_MS = 60_000;
 
-/** One refusal in the log per this time: a script can cause thousands of them a second. */
-const LOG_EVERY_MS = 1_000;
-
 export function createConnect({ rules, trust, timeoutMs, onRefused }: ConnectSettings): Connect {
   return async (hostname, port, isPlain) => {
     const signal = AbortSignal.timeout(timeoutMs);
@@ -47,19 +43,5 @@ export function createConnect({ rules, trust, timeoutMs, onRefused }: ConnectSet
       if (failure.isRefusal) onRefused(failure);
       throw failure;
     }
-  };
-}
-
-/** Logs refusals, at most one line a second, with how many there were since the last one. */
-export function createRefusalLog(log: Pick<Logger, 'warn'>): (error: EgressError) => void {
-  let count = 0;
-  let quietUntil = 0;
-  return (error) => {
-    count += 1;
-    const now = Date.now();
-    if (now < quietUntil) return;
-    log.warn({ err: error, count }, 'an outgoing connection was refused');
-    count = 0;
-    quietUntil = now + LOG_EVERY_MS;
   };
 }

@@ -5,10 +5,11 @@
  */
 import { networkInterfaces } from 'node:os';
 import { Agent, type buildConnector } from 'undici';
-import type { Logger } from '../observability/logger.ts';
-import { type Connect, createConnect, createRefusalLog } from './connect.ts';
+import { type Connect, createConnect } from './connect.ts';
+import type { EgressError } from './egress-error.ts';
 import { createGuardedAgents, type GuardedAgents } from './guarded-agents.ts';
 import type { AddressRange } from './ip-address.ts';
+import type { OnRefused } from './refusal-log.ts';
 import { createResolveName, type ResolveName } from './resolve-name.ts';
 import { createTrust, type TlsMaterial } from './trusted-tls.ts';
 
@@ -17,7 +18,7 @@ export interface EgressSettings {
   readonly allow: readonly AddressRange[];
   /** The certificates of SALLYPORT_EGRESS_CA_FILE. */
   readonly extraCa?: readonly string[];
-  readonly log: Pick<Logger, 'warn'>;
+  readonly onRefused: OnRefused;
   readonly resolveName?: ResolveName;
   /** Default: the addresses of all network interfaces. */
   readonly ownAddresses?: () => readonly string[];
@@ -43,6 +44,11 @@ export interface EgressLimits {
   readonly keepAliveMs?: number;
 }
 
+export interface EgressOptions extends EgressLimits {
+  /** Whose connections they are, for `onRefused`. */
+  readonly tenant_id?: string;
+}
+
 type Limits = Required<Omit<EgressLimits, 'responseBytesMax'>> & EgressLimits;
 
 const DEFAULTS = {
@@ -63,40 +69,43 @@ const DEFAULTS = {
 export interface Egress {
   readonly connect: Connect;
   /** An undici dispatcher with pools of its own; close it when it is not needed any more. */
-  dispatcher(limits?: EgressLimits, tls?: TlsMaterial): Agent;
+  dispatcher(options?: EgressOptions, tls?: TlsMaterial): Agent;
   /** The same for `node:http` requests. Here the limits of answers are the caller's. */
-  agents(limits?: EgressLimits, tls?: TlsMaterial): GuardedAgents;
+  agents(options?: EgressOptions, tls?: TlsMaterial): GuardedAgents;
 }
 
 /** Opens nothing by itself. Throws when a certificate or key is no PEM. */
 export function createEgress({
   allow,
   extraCa = [],
-  log,
+  onRefused,
   resolveName = createResolveName(),
   ownAddresses = machineAddresses,
 }: EgressSettings): Egress {
   const rules = { allow, resolveName, ownAddresses };
-  const onRefused = createRefusalLog(log);
   const withoutClientKey = createTrust({ extraCa });
 
-  function connectWith(timeoutMs: number, tls: TlsMaterial | undefined): Connect {
+  function connectWith(
+    { connectTimeoutMs: timeoutMs, tenant_id }: Limits & EgressOptions,
+    tls: TlsMaterial | undefined,
+  ): Connect {
     const trust =
       tls === undefined
         ? withoutClientKey
         : createTrust({ ...tls, extraCa: [...extraCa, ...(tls.extraCa ?? [])] });
-    return createConnect({ rules, trust, timeoutMs, onRefused });
+    const refuse = (error: EgressError): void => onRefused(error, tenant_id);
+    return createConnect({ rules, trust, timeoutMs, onRefused: refuse });
   }
 
   return {
-    connect: connectWith(DEFAULTS.connectTimeoutMs, undefined),
-    dispatcher: (limits, tls) => {
-      const all = { ...DEFAULTS, ...limits };
-      return createDispatcher(connectWith(all.connectTimeoutMs, tls), all);
+    connect: connectWith(DEFAULTS, undefined),
+    dispatcher: (options, tls) => {
+      const all = { ...DEFAULTS, ...options };
+      return createDispatcher(connectWith(all, tls), all);
     },
-    agents: (limits, tls) => {
-      const all = { ...DEFAULTS, ...limits };
-      return createGuardedAgents(connectWith(all.connectTimeoutMs, tls), {
+    agents: (options, tls) => {
+      const all = { ...DEFAULTS, ...options };
+      return createGuardedAgents(connectWith(all, tls), {
         keepAlive: true,
         maxSockets: all.connectionsMax,
         timeout: all.keepAliveMs,

@@ -76,6 +76,7 @@ export function createScriptFetch({
     const known = tenants.get(tenant_id);
     if (known !== undefined) return known;
     const agent = egress.dispatcher({
+      tenant_id,
       connectTimeoutMs: limits.headersMs,
       headersTimeoutMs: limits.headersMs,
       bodyTimeoutMs: limits.silenceMs,

@@ -217,6 +217,17 @@ describe('sallyport reactor run', function () {
       const code = `module.exports = async () => ({ raw: await (await fetch('${url}')).text() });`;
       const [exitCode, , status] = await failure(code);
       expect([exitCode, status, destination.connections()]).to.deep.equal([1, 500, 0]);
+      const why = 'The host leads to an address that is not public';
+      const thrown = await run(code);
+      const [error, ...rest] = thrown.stderr.split('\n');
+      expect(JSON.parse(String(error)).errors.error[0]).to.contain(why);
+      expect(rest.join()).to.match(/^ended after \d+ ms,$/);
+      const twice = `await fetch('${url}').catch(() => fetch('${url}')).catch(() => 0);`;
+      const caught = await run(`module.exports = async () => { ${twice} };`);
+      expect([caught.code, caught.stderr.split(why).length]).to.deep.equal([0, 2]);
+      expect(caught.stderr).to.match(
+        /^a connection was refused: The host .*\nended after \d+ ms\n$/,
+      );
       const allowed = await run(code, [], { SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8' });
       expect([allowed.code, allowed.stdout]).to.deep.equal([0, '{"raw":"reached"}\n']);
     } finally {

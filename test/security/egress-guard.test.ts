@@ -5,9 +5,9 @@ import { request as httpsRequest } from 'node:https';
 import { connect as connectTcp } from 'node:net';
 import { expect } from 'chai';
 import { request } from 'undici';
+import { createPools, type DestinationPools } from '../../data-plane/proxy/pools.ts';
 import { checkedAddresses, isConnectedTo, targetOf } from '../../shared/egress/guard.ts';
 import { formatIpAddress, parseIpAddress } from '../../shared/egress/ip-address.ts';
-import { describeError } from '../../shared/observability/logger.ts';
 import {
   allowList,
   type Destination,
@@ -268,8 +268,23 @@ describe('the egress guard', () => {
       await refusalOf(egress.connect(`n4242424242424242-${index}.example`, 443, false));
     }
     expect(egress.logged.length).to.be.within(1, 99);
-    const lines = egress.logged.map(({ err }) => JSON.stringify(describeError(err)));
-    expect(lines[0]).to.contain('address_refused');
-    expect(lines.join()).not.to.match(/4242|10\.0\.0/);
+    expect(egress.logged[0]).to.include({ reason: 'address_refused', count: 1 });
+    expect(JSON.stringify(egress.logged)).not.to.match(/4242|10\.0\.0/);
+  });
+
+  it('logs whose connection was refused, from either kind of pool', async () => {
+    const over: ((pools: DestinationPools) => Promise<unknown>)[] = [
+      (pools) => request('https://dest.example/', { dispatcher: pools.dispatcher('one') }),
+      (pools) =>
+        answerOf(httpsRequest('https://dest.example/', { agent: pools.agents('one').https })),
+    ];
+    for (const ask of over) {
+      const egress = startEgress('', [['10.0.0.1']]);
+      const pools = createPools(egress);
+      await refusalOf(ask(pools));
+      const refusal = { tenant_id: 'one', reason: 'address_refused', count: 1 };
+      expect(egress.logged).to.deep.equal([refusal]);
+      await pools.close();
+    }
   });
 });

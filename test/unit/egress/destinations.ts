@@ -11,6 +11,7 @@ import {
 } from '../../../shared/egress/create-egress.ts';
 import { EgressError } from '../../../shared/egress/egress-error.ts';
 import type { AddressRange } from '../../../shared/egress/ip-address.ts';
+import { createRefusalLog } from '../../../shared/egress/refusal-log.ts';
 
 export interface Destination {
   readonly port: number;
@@ -100,7 +101,7 @@ export interface TestEgress extends Egress {
   /** The names that were resolved, in order. */
   readonly resolved: string[];
   /** The fields of what was logged. */
-  readonly logged: { err: unknown; count: unknown }[];
+  readonly logged: { reason: unknown; count: unknown; tenant_id: unknown }[];
 }
 
 /** An egress whose every name leads to what `answers` says, one element per resolution, repeated. */
@@ -111,9 +112,10 @@ export function startEgress(
 ): TestEgress {
   const resolved: string[] = [];
   const logged: TestEgress['logged'] = [];
+  const warn = (...line: unknown[]): unknown => logged.push(line[0] as (typeof logged)[number]);
   const egress = createEgress({
     allow: allowList(allow),
-    log: { warn: (...line: unknown[]) => logged.push(line[0] as (typeof logged)[number]) },
+    onRefused: createRefusalLog({ warn }),
     resolveName: async (name) => {
       resolved.push(name);
       return [...(answers[(resolved.length - 1) % answers.length] ?? [])];

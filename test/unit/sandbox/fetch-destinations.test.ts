@@ -100,10 +100,11 @@ describe('where the fetch of a script may lead', () => {
     await rebinding.fetches.close();
   });
 
-  it('tells the operator of refusals, without the host', async () => {
+  it('tells the operator of refusals and of whose they are, without the host', async () => {
     const asking = startAsking({ allowed: '' });
     await asking.failure('http://card-4242424242424242.localhost/');
-    expect(asking.egress.logged).to.have.length(1);
+    const refusal = { tenant_id: 'tenant', reason: 'address_refused', count: 1 };
+    expect(asking.egress.logged).to.deep.equal([refusal]);
     expect(JSON.stringify(asking.egress.logged)).not.to.include('4242');
     await asking.fetches.close();
   });
