@@ -10,19 +10,20 @@ import {
 import { patchApplicationId, readApplicationId } from '../applications/acting-application.ts';
 import { mergeConfiguration } from '../scripts/merge-configuration.ts';
 import type { ReactorRow, ReactorValues } from './reactor-store.ts';
-import { checkConfiguration, readConfiguration, readDebugUntil } from './reactor-values.ts';
+import { checkConfiguration, readDebugUntil } from './reactor-values.ts';
 
 const ownerOf = ({ tenant_id, id }: Pick<ReactorRow, 'id' | 'tenant_id'>) =>
   ({ kind: 'reactor', tenant_id, id }) as const;
 
-/** Checks a configuration and seals it; `null` when it is empty. */
+/** Checks the configuration of a request and seals it; `null` when it is empty. */
 export async function sealChecked(
   client: Queryable,
   dataKeys: DataKeys,
   reactor: Pick<ReactorRow, 'id' | 'tenant_id' | 'formula_id'>,
-  configuration: ConfigurationValues,
+  given: ConfigurationValues | null | undefined,
 ): Promise<Buffer | null> {
-  await checkConfiguration(client, reactor.tenant_id, reactor.formula_id, configuration);
+  const { tenant_id, formula_id } = reactor;
+  const configuration = await checkConfiguration(client, tenant_id, formula_id, given);
   return sealConfiguration(dataKeys, ownerOf(reactor), configuration);
 }
 
@@ -34,13 +35,12 @@ export async function replaceReactor(
   body: UpdateReactorRequest,
 ): Promise<ReactorValues> {
   const { tenant_id, formula_id } = current;
-  const configuration = readConfiguration(body.configuration, current);
   return {
     name: body.name,
     formula_id,
     code: readCode(current, body.code),
     application_id: await readApplicationId(client, tenant_id, body.application),
-    configuration_sealed: await sealChecked(client, dataKeys, current, configuration),
+    configuration_sealed: await sealChecked(client, dataKeys, current, body.configuration),
     debug_until: await readDebugUntil(client, body.debug_until),
   };
 }

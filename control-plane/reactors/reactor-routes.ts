@@ -16,7 +16,7 @@ import { addOperation, type Carry, notFound } from '../serve-operation.ts';
 import { patchReactor, replaceReactor, sealChecked } from './change-reactor.ts';
 import { answerReactors } from './reactor-answer.ts';
 import * as store from './reactor-store.ts';
-import { readCodeSource, readConfiguration } from './reactor-values.ts';
+import { readCodeSource } from './reactor-values.ts';
 
 export function addReactorRoutes(router: Router<RequestState>, plane: ControlPlane): void {
   addOperation(router, plane, api.createReactor, create(plane));
@@ -33,7 +33,6 @@ function create(plane: ControlPlane): Carry<typeof api.createReactor> {
   return async ({ caller, body }) => {
     const { tenant_id, application_id: created_by } = caller;
     const source = readCodeSource(body);
-    const configuration = readConfiguration(body.configuration, source);
     await prepare(plane, tenant_id, source.code);
     const id = randomUUID();
     return applyChange(plane, caller, changed(id), async (client) => {
@@ -41,7 +40,12 @@ function create(plane: ControlPlane): Carry<typeof api.createReactor> {
       const values = {
         name: body.name,
         ...source,
-        configuration_sealed: await sealChecked(client, plane.dataKeys, reactor, configuration),
+        configuration_sealed: await sealChecked(
+          client,
+          plane.dataKeys,
+          reactor,
+          body.configuration,
+        ),
         application_id: await readApplicationId(client, tenant_id, body.application),
         debug_until: null,
       };

@@ -25,29 +25,28 @@ export function readCodeSource({ formula, code }: CreateReactorRequest): CodeSou
   throw validationError({ 'formula.id': [message], code: [message] });
 }
 
-/** Throws 400 unless the formula is the tenant's and the configuration satisfies it. */
+/**
+ * The configuration that a reactor gets. Throws 400 unless the formula is the tenant's and the configuration
+ * satisfies it. With a formula it is required (design section 12), also where that declares nothing yet.
+ */
 export async function checkConfiguration(
   client: Queryable,
   tenantId: string,
   formulaId: string | null,
-  configuration: ConfigurationValues,
-): Promise<void> {
+  given: ConfigurationValues | null | undefined,
+): Promise<ConfigurationValues> {
   // Code of its own declares nothing, so everything satisfies it.
-  if (formulaId === null) return;
+  if (formulaId === null) return given ?? {};
   const formula = await findFormula(client, tenantId, formulaId);
   if (formula === undefined) throw fieldError('formula.id', 'There is no such reactor formula');
-  const problems = configurationProblems(formula.configuration, configuration);
+  if (given == null) {
+    const isBare = formula.configuration.length === 0;
+    const hint = isBare ? ': {}, as this formula declares none' : '';
+    throw fieldError('configuration', `This member is required${hint}`);
+  }
+  const problems = configurationProblems(formula.configuration, given);
   if (Object.keys(problems).length > 0) throw validationError(problems);
-}
-
-/** The configuration of a request that replaces it: required for a formula (design section 12). */
-export function readConfiguration(
-  configuration: ConfigurationValues | null | undefined,
-  { formula_id }: { formula_id: string | null },
-): ConfigurationValues {
-  if (configuration != null) return configuration;
-  if (formula_id !== null) throw fieldError('configuration', 'This member is required');
-  return {};
+  return given;
 }
 
 /** `debug_until` of a request, by the database's clock. Throws 400 for the past and for too long. */

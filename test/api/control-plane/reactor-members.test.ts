@@ -46,6 +46,11 @@ describe('the members of a reactor', () => {
     ['a formula that is an id', { formula: randomUUID() }, ['formula']],
     ['an id that is no uuid', { formula: { id: '7' } }, ['formula.id']],
     ['a formula that is not there', { formula: { id: randomUUID() } }, ['formula.id']],
+    [
+      'a formula that is not there, without a configuration',
+      { formula: { id: randomUUID() }, configuration: undefined },
+      ['formula.id'],
+    ],
     ['no configuration', { configuration: undefined }, ['configuration']],
     ['a configuration that is null', { configuration: null }, ['configuration']],
     ['a configuration that is a list', { configuration: [] }, ['configuration']],
@@ -71,6 +76,19 @@ describe('the members of a reactor', () => {
       expect(text).not.to.match(/secret_name|sk-canary|many|yes/);
     });
   }
+
+  it('says that the configuration of a formula without declarations is {}', async () => {
+    const bare = { name: 'Bare', type: 'private', code: CODE };
+    const { body: formula } = await manage('POST /reactor-formulas', bare);
+    const over = { formula: { id: formula.id }, configuration: undefined };
+    const { status, body } = await manage('POST /reactors', fitting(over));
+    expect([status, body.errors]).to.deep.equal([
+      400,
+      { configuration: ['This member is required: {}, as this formula declares none'] },
+    ]);
+    const made = await manage('POST /reactors', fitting({ ...over, configuration: {} }));
+    expect(made.status).to.equal(201);
+  });
 
   for (const name of ['__proto__', 'constructor', 'prototype']) {
     it(`refuses ${name} as a name of the configuration`, async () => {
