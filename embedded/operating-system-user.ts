@@ -3,7 +3,7 @@
  * unprivileged user; everybody else runs it as themselves.
  */
 
-/** `nobody` on every Linux; needs no entry in /etc/passwd. */
+/** `nobody` on every Linux. */
 const UNPRIVILEGED_ID = 65_534;
 
 export interface PostgresUser {

@@ -59,6 +59,8 @@ const SETTINGS = {
 
 /** A standby says that its connections are read-only. */
 const READY = /^database system is ready to accept (?:read-only )?connections$/;
+/** Words of initdb, which wants a user with an entry in /etc/passwd. */
+const NAMELESS = 'could not look up effective user ID';
 /** How much of a failing program's last words is kept. */
 const LAST_LINES = 5;
 
@@ -74,7 +76,15 @@ export async function runInitdb(place: PostgresPlace, password: string): Promise
   });
   const lines = readLog(child, () => undefined);
   const how = await ended(child);
-  if (how !== 'code 0') throw new Error(`initdb ended with ${how}: ${lines.join(' ')}`);
+  if (how === 'code 0') return;
+  const words = lines.join(' ');
+  if (words.includes(NAMELESS)) throw new Error(namelessUser(place.user));
+  throw new Error(`initdb ended with ${how}: ${words}`);
+}
+
+function namelessUser({ uid }: PostgresUser): string {
+  const what = `the embedded Postgres cannot be made by uid ${uid}, which has no name`;
+  return `${what}: add it to /etc/passwd, start as a user that is there, or set DATABASE_URL`;
 }
 
 /**
