@@ -79,6 +79,22 @@ describe('a script with a mistake', () => {
     expect(message).to.have.length(1024);
   });
 
+  const NO_CLIENT = ': `req.bt` is null without an application';
+  const NO_ARGS = ': `req.args` is null';
+  const HINTS: readonly [read: string, args: string, member: string, hint: string][] = [
+    ['req.bt.tokens.create({})', '{}', 'tokens', NO_CLIENT],
+    ['req.bt.tokenize({})', 'null', 'tokenize', NO_CLIENT],
+    ['req.args.card.number', 'null', 'card', NO_ARGS],
+    ['req.args.card.number', '{"card":null}', 'number', ''],
+  ];
+  for (const [read, args, member, hint] of HINTS) {
+    it(`that reads of null is told what of its request is: ${read}, args ${args}`, async () => {
+      const ended = await sandbox.result(`module.exports = async (req) => ${read};`, { args });
+      const message = `Cannot read properties of null (reading '${member}')${hint}`;
+      expect(ended.kind === 'error' && ended.error.errors).to.deep.equal({ error: [message] });
+    });
+  }
+
   for (const source of [
     'exports.default = async () => ({});',
     "Object.defineProperty(exports, '__esModule', { value: true });\nexports.default = () => 1;",

@@ -22,6 +22,19 @@ function lineOf(error) {
   return found === null ? undefined : Number(found[1]);
 }
 
+/** V8's words for a read of a member of `null`. */
+const READ_OF_NULL = /^Cannot read properties of null \(reading '(\w+)'\)$/;
+const CLIENT_MEMBERS = /^(?:tokens|reactors|proxy|tokenize|detokenize)$/;
+
+/** The message of an error, with what of the request is null where that is the likely reason. */
+function withHint(message) {
+  const found = typeof message === 'string' ? READ_OF_NULL.exec(message) : null;
+  if (found === null) return undefined;
+  const isOfClient = CLIENT_MEMBERS.test(found[1]) && !internal.services.bt;
+  if (isOfClient) return `${message}: \`req.bt\` is null without an application`;
+  return internal.hasArgs ? undefined : `${message}: \`req.args\` is null`;
+}
+
 /** Lists and messages cut to their bounds: an error must not carry a result's worth of data. */
 function bounded(errors) {
   const kept = {};
@@ -39,7 +52,10 @@ function bounded(errors) {
 }
 
 function errorsOf(error, known) {
-  if (!known) return normalizeErrors(error);
+  if (!known) {
+    const hinted = nameOf(error) === 'TypeError' ? withHint(error.message) : undefined;
+    return normalizeErrors(hinted ?? error);
+  }
   const given = error.errors ?? error.data?.errors;
   return normalizeErrors(given ?? error.message);
 }

@@ -24,6 +24,8 @@ internal.onReset = (reset) => {
 };
 /** What the run may call out for; read by calls.cjs, which says what is there. */
 internal.services = { __proto__: null, fetch: false, bt: false };
+/** For who reads why a run failed. */
+internal.hasArgs = true;
 
 /** Counts the runs of this context. What one of them left behind cannot end another. */
 let current = 0;
@@ -115,6 +117,7 @@ function begin(fetch, bt) {
 
 function callLoaded(requestText) {
   const request = parse(requestText);
+  internal.hasArgs = request.args !== null;
   if (internal.services.bt) request.bt = require('bt-client')(require('calls').call);
   return void invoke(loaded, request, current);
 }
