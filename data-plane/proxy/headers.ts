@@ -3,8 +3,8 @@
  * included. Pure. Nothing that frames a message, belongs to one connection, or is ours alone passes.
  * Flat name, value lists, as node:http gives and takes them.
  */
-import { ApiError } from '../../shared/errors.ts';
 import { isPlainText } from '../../shared/http/header-values.ts';
+import { runtimeProblem } from './transform-failure.ts';
 
 /** RFC 9110 section 7.6.1, with the older ones that servers still send. */
 const HOP_BY_HOP = new Set([
@@ -55,8 +55,8 @@ export function forwardedHeaders(raw: readonly string[]): string[] {
 }
 
 /**
- * The headers that a transform wants sent, without those that must not be set. Throws 500 for names and
- * values that are no header; what comes from a caller was checked when it came.
+ * The headers that a transform wants sent, without those that must not be set. Throws the transform's 500 for
+ * names and values that no caller could send either; what comes from one was checked when it came.
  */
 export function settableHeaders(headers: readonly string[]): string[] {
   const kept: string[] = [];
@@ -103,8 +103,8 @@ function passageOf(name: string): Passage {
   return passage;
 }
 
-function invalidHeader(): ApiError {
-  return new ApiError('internal', 'A transform returned an invalid header');
+function invalidHeader(): Error {
+  return runtimeProblem('The transform returned an invalid header.');
 }
 
 /** What of a destination's headers goes to the caller; the length only when it is still true. */

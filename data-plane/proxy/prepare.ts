@@ -3,6 +3,7 @@
  * may be decided more than once, while the configuration changes; the body is read once.
  */
 
+import { readCoding } from '../../shared/http/decompress.ts';
 import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
 import type { Answer, CallingRun } from '../exchange.ts';
 import type { ProxyingServices } from '../services.ts';
@@ -75,7 +76,8 @@ export class RequestPreparation {
     const { head, rawHeaders, callingRun } = this.#incoming;
     this.#bytes ??= this.#incoming.readBytes();
     const bytes = this.#bytes instanceof Promise ? await this.#bytes : this.#bytes;
-    const isCoded = bytes.decoded !== bytes.wire;
+    // Also of a request without a body, which may get one.
+    const isCoded = readCoding(head.contentEncoding) !== 'identity';
     const forwarded = forwardedHeaders(rawHeaders);
     const { path, query } = this.#request.suffix;
     const prepared = await prepareRequest(
@@ -92,7 +94,8 @@ export class RequestPreparation {
     );
     if ('custom' in prepared) return prepared;
     // Nothing was put in or changed: the bytes that came are the bytes that go.
-    const isUntouched = isCoded && prepared.body === bytes.decoded;
+    const isEmpty = prepared.body === undefined && bytes.wire.length === 0;
+    const isUntouched = isCoded && (isEmpty || prepared.body === bytes.decoded);
     const coding = isUntouched ? headerOf(forwarded, 'content-encoding') : undefined;
     const { broughtOut } = prepared;
     const headers = [...prepared.headers, ...(coding ? ['Content-Encoding', coding] : [])];
@@ -100,7 +103,7 @@ export class RequestPreparation {
       target,
       headers: this.#sent(caller, broughtOut, headers),
       broughtOut,
-      body: isUntouched ? bytes.wire : prepared.body,
+      body: isUntouched && !isEmpty ? bytes.wire : prepared.body,
     };
   }
 

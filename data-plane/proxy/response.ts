@@ -112,6 +112,9 @@ function watchProgress(
     const written = res.socket?.bytesWritten ?? 0;
     // A caller who takes what waits for it is not to blame for a destination that is held back.
     const isTaken = res.writableNeedDrain && written > taken;
+    // Nor is one whose earlier answers on its connection are still on their way.
+    const isQueued = res.socket === null && !res.req.socket.destroyed;
+    if (isQueued) return;
     if (received < PROGRESS_BYTES_MIN && !isTaken) onStall();
     received = 0;
     taken = written;
@@ -124,9 +127,13 @@ function watchProgress(
   };
 }
 
-/** With a reset: a mere end is the end of an answer to an old client. */
+/**
+ * With a reset: a mere end is the end of an answer to an old client. What waits for earlier answers of its
+ * connection ends that when its turn comes, before anything of it is written.
+ */
 export function resetConnection(res: ServerResponse): void {
   const { socket } = res;
-  if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
-  else socket?.destroy();
+  if (socket === null) res.once('socket', (later) => later.destroy());
+  else if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
+  else socket.destroy();
 }

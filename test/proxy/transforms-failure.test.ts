@@ -21,6 +21,7 @@ describe('a request transform that fails', () => {
     '{ headers: { "a b": "c" } }',
     '{ headers: { ":authority": "evil.example" } }',
     '{ headers: { a: "€" } }',
+    '{ headers: { a: "Jürgen" } }',
     '{ headers: { get a() { return { toString: () => "b" } } } }',
     '{ headers: new Proxy({}, { get: () => "b", ownKeys: () => ["a\\n"], getOwnPropertyDescriptor: () => ({ value: "b", enumerable: true, configurable: true }) }) }',
   ];

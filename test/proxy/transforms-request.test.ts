@@ -166,4 +166,15 @@ describe('a request transform', () => {
       expect(JSON.parse(t.received().body)).to.deep.equal({ seen: 1 });
     }
   });
+
+  it('gives a body to a request that had none, in plain whatever the request says of its coding', async () => {
+    const headers = { 'content-encoding': 'gzip', 'content-type': 'text/plain' };
+    await t.onRequest('return { body: "plain" };', { path: 'POST /proxy', headers });
+    expect(t.received().body).to.equal('plain');
+    expect(t.header('content-encoding')).to.deep.equal([]);
+    t.reset();
+    await t.onRequest('return { headers: req.args.headers };', { path: 'POST /proxy', headers });
+    expect(t.received().body).to.equal('');
+    expect(t.header('content-encoding')).to.deep.equal(['gzip']);
+  });
 });

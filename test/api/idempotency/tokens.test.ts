@@ -246,8 +246,8 @@ describe('writes of tokens with an idempotency key', () => {
       `SELECT i::text || coalesce(encode(sealed, 'escape'), '') AS row FROM idempotency_records i`,
     );
     expect(rows.length).to.be.at.least(1);
-    for (const { row } of rows) {
-      for (const mark of [number, '4444', 'metadata-mark', key]) expect(row).not.to.contain(mark);
-    }
+    // Four digits alone are in the hex of ciphertexts now and then.
+    const marks = [number, '55554444', 'XXXX4444', 'metadata-mark', key];
+    for (const { row } of rows) for (const mark of marks) expect(row).not.to.contain(mark);
   });
 });

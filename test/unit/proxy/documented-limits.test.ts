@@ -46,6 +46,7 @@ const LIMITS = {
     inProxy('destination', 'TARGET_LENGTH_MAX'),
   ),
   'a body that is read, packed and unpacked': bytes(inProxy('incoming-bytes', 'BODY_BYTES_MAX')),
+  'until all of a body has come from the caller': seconds(LISTENER_OPTIONS.requestTimeout),
   'distinct tokens of one request': count(DETOKENIZED_TOKENS_MAX),
   'expressions of one request': count(DETOKENIZATION_EXPRESSIONS_MAX),
   'what expressions add to a body': bytes(DETOKENIZATION_OUTPUT_MAX),
