@@ -33,8 +33,8 @@ export interface DetokenizedBody {
   readonly body: Buffer;
   /** By token id. */
   readonly views: ReadonlyMap<string, TokenView>;
-  /** Each as it was put in. */
-  readonly values: readonly unknown[];
+  /** What each expression yielded; of a whole token its data. */
+  readonly made: readonly unknown[];
 }
 
 /**
@@ -49,8 +49,9 @@ export async function detokenizeTexts(
   const compiled = compileAll(found, named);
   if (named.isEmpty) return undefined;
   const views = await readViews(named);
-  const values = evaluateAll(found, compiled, views);
-  return { body: found.splice(values), views, values: values.filter((value) => value !== KEPT) };
+  const made: unknown[] = [];
+  const values = evaluateAll(found, compiled, views, made);
+  return { body: found.splice(values), views, made };
 }
 
 function compileAll(found: ExpressionTexts, named: NamedTokens): (Insert | undefined)[] {
@@ -72,11 +73,14 @@ function evaluateAll(
   found: ExpressionTexts,
   compiled: readonly (Insert | undefined)[],
   views: ReadonlyMap<string, TokenView>,
+  made: unknown[],
 ): unknown[] {
   const meter = detokenizationMeter();
   const values: unknown[] = [];
   try {
-    for (const insert of compiled) values.push(insert === undefined ? KEPT : insert(views, meter));
+    for (const insert of compiled) {
+      values.push(insert === undefined ? KEPT : insert(views, meter, made));
+    }
   } catch (error) {
     throw located(error, found, values.length);
   }

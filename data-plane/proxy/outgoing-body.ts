@@ -118,10 +118,9 @@ function prepared({ body, headers }: Message, broughtOut: BroughtOut): PreparedR
 }
 
 /** The data of the tokens, and what expressions made of it. */
-function addDetokenized(broughtOut: BroughtOut, { views, values }: DetokenizedBody): void {
+function addDetokenized(broughtOut: BroughtOut, { views, made }: DetokenizedBody): void {
   for (const { data } of views.values()) broughtOut.add(data);
-  // Of a whole token that was put in, only the data is a secret; that is in its view.
-  for (const value of values) if (typeof value !== 'object') broughtOut.add(value);
+  for (const value of made) broughtOut.add(value);
 }
 
 /** Before anything is sent: afterwards the destination would have acted on it for nothing. */

@@ -59,10 +59,15 @@ export class NamedTokens implements TokensInUse {
 /**
  * A text with its expressions replaced. A text that is one expression yields any JSON value (it may
  * share objects with the views, so do not change it), any other yields text; in text null is empty,
- * objects and lists are compact JSON. `tokens` has a view of each token that the text names. Throws
- * ExpressionError.
+ * objects and lists are compact JSON. `tokens` has a view of each token that the text names. `made`
+ * gets what each expression yielded, also within other text; of a whole token its data, which alone is
+ * a secret. Throws ExpressionError.
  */
-export type Insert = (tokens: ReadonlyMap<string, TokenView>, meter: Meter) => unknown;
+export type Insert = (
+  tokens: ReadonlyMap<string, TokenView>,
+  meter: Meter,
+  made?: unknown[],
+) => unknown;
 type Part = string | Insert;
 
 const WHOLE_TOKEN_PREFIX = 'token:';
@@ -88,15 +93,16 @@ export function compileDetokenization(source: string, named: NamedTokens): Inser
   named.count(expressions);
   const [only] = parts;
   if (parts.length === 1 && typeof only === 'function') {
-    return (tokens, meter) => {
+    return (tokens, meter, made) => {
       const before = meter.outputLeft;
-      return counted(only(tokens, meter), before, meter);
+      return counted(only(tokens, meter, made), before, meter);
     };
   }
-  return (tokens, meter) => {
+  return (tokens, meter, made) => {
     let text = '';
     for (const part of parts) {
-      text += typeof part === 'string' ? part : textOf(part, tokens, meter);
+      const before = meter.outputLeft;
+      text += typeof part === 'string' ? part : textOf(part(tokens, meter, made), before, meter);
     }
     return text;
   };
@@ -149,11 +155,13 @@ function compilePlaceholder(inside: string, open: number, named: NamedTokens): P
   // From an offset in the template that is compiled to the one in the source.
   const place = { shift: open + pipe - variable.length, end: open + 2 + inside.length };
   const template = compileAt(place, `{{${variable}${filters} }}`);
-  return (tokens, meter) => {
+  return (tokens, meter, made) => {
     const view = tokens.get(tokenId);
     if (view === undefined) throw new Error('a token that was not read');
     try {
-      return template.evaluate(isWhole ? { token: view.token } : { data: view.data }, meter);
+      const value = template.evaluate(isWhole ? { token: view.token } : { data: view.data }, meter);
+      made?.push(isWhole && value === view.token ? view.data : value);
+      return value;
     } catch (error) {
       throw relocated(error, place);
     }
@@ -188,9 +196,8 @@ function counted<T>(value: T, before: number, meter: Meter): T {
   return value;
 }
 
-function textOf(insert: Insert, tokens: ReadonlyMap<string, TokenView>, meter: Meter): string {
-  const before = meter.outputLeft;
-  const value = insert(tokens, meter);
+/** Of a value within other text. */
+function textOf(value: unknown, before: number, meter: Meter): string {
   const isTree = typeof value === 'object' && value !== null;
   return counted(isTree ? stringifyJson(value) : toText(value), before, meter);
 }

@@ -24,19 +24,15 @@ describe('a destination that sends values back', () => {
   async function ask(
     answer: (body: string) => string,
     leak_tripwire?: string,
+    { body = `{"number":"{{ ${token} | json: '$.number' }}"}`, type = 'application/json' } = {},
   ): Promise<{ answer: RawAnswer; origin: Origin; leaks: [number, number] }> {
     const origin = await startOrigin((socket, { body }) => socket.write(answer(body), 'latin1'));
     origins.push(origin);
     const tripwire = leak_tripwire === undefined ? {} : { leak_tripwire };
     const { key } = await proxies.proxy({ destination_url: origin.url, ...tripwire });
-    const body = `{"number":"{{ ${token} | json: '$.number' }}"}`;
     const lines = [
       ...[`BT-API-KEY: ${proxies.key}`, `BT-PROXY-KEY: ${key}`, 'Connection: close'],
-      ...[
-        'Content-Type: application/json',
-        `Content-Length: ${body.length}`,
-        'Accept-Encoding: gzip',
-      ],
+      ...[`Content-Type: ${type}`, `Content-Length: ${body.length}`, 'Accept-Encoding: gzip'],
     ];
     const before = await countLeaks();
     const { text } = await sendRaw(proxies.port, request('POST /proxy', lines, body));
@@ -85,6 +81,27 @@ describe('a destination that sends values back', () => {
     // Decoded beside the answer: it may be seen a moment later.
     while ((await countLeaks())[1] === before[1]) await new Promise(setImmediate);
   });
+
+  const spaced = "id | remove: ' '";
+  const made: [string, string, string][] = [
+    ['in a text', 'application/json', `{"number":"pan {{ ${spaced} }} end"}`],
+    ['as a list', 'application/json', `{"number":"{{ ${spaced} | split: ',' }}"}`],
+    ['in a text of a form', 'application/x-www-form-urlencoded', `n=pan {{ ${spaced} }}`],
+    ['beside each other', 'application/json', `["{{ ${spaced} }}{{ ${spaced} | slice: 4, 12 }}"]`],
+  ];
+  for (const [where, type, source] of made) {
+    it(`is masked where it is what an expression made, ${where}`, async () => {
+      const id = await proxies.token('4242 4242 4242 4242');
+      const answered = (): string => echo(`{"echo":"${SECRET}","text":"pan  end"}`);
+      const { answer, origin, leaks } = await ask(answered, 'redact', {
+        type,
+        body: source.replaceAll('{{ id', `{{ ${id}`),
+      });
+      expect(origin.received[0]?.body).to.contain(SECRET);
+      expect(answer.body).to.equal(`{"echo":"${'*'.repeat(16)}","text":"pan  end"}`);
+      expect(leaks).to.deep.equal([1, 1]);
+    });
+  }
 
   it('is not blamed for anything else', async () => {
     const body = '{"last4":"4242","short":"abc"}';
