@@ -12,6 +12,7 @@ import type { TokenMetrics } from '../shared/observability/token-metrics.ts';
 import type { Pool } from '../shared/postgres/pool.ts';
 import type { ScriptFetch } from '../shared/sandbox/script-fetch.ts';
 import { createTokenReaders, type TokenReaders } from '../shared/tokens/batch-reader.ts';
+import type { TellMade } from '../shared/tokens/detokenize.ts';
 import { createTokenOpener, type TokenOpener } from '../shared/tokens/reveal.ts';
 import { createTokenWriter, type TokenWriter } from '../shared/tokens/token-writer.ts';
 import {
@@ -65,6 +66,11 @@ export interface Services {
   readonly reactions?: ReactionServices;
   /** Absent where nothing is forwarded. */
   readonly proxying?: ProxyServices;
+  /**
+   * Told what expressions yield in a run that a request transform is or waits for; absent everywhere else,
+   * and where no tripwire looks for it.
+   */
+  readonly madeInRun?: TellMade;
   readonly log: Logger;
   /** Counts finished token operations. */
   countTokens(operation: TokenOperation, count: number): void;

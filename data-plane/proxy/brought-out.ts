@@ -11,8 +11,6 @@ export const BROUGHT_OUT_TEXTS_MAX = 1_000;
  */
 export const BROUGHT_OUT_BYTES_MAX = 256 * 1024;
 
-const EXPRESSION = /\{\{[\s\S]*?\}\}/;
-
 /** Collects them, up to its bounds. */
 export class BroughtOut {
   readonly #forms = new Set<string>();
@@ -50,30 +48,6 @@ export class BroughtOut {
     this.#forms.clear();
   }
 
-  /** What stands in `after` where `before`, the same JSON value, had expressions. */
-  addInserted(before: unknown, after: unknown): void {
-    if (this.isTooMuch || before === after) return;
-    if (typeof before === 'string') {
-      if (typeof after === 'string') this.#addParts(before, after);
-      else this.add(after);
-    } else if (isTree(before) && isTree(after)) {
-      for (const [name, item] of Object.entries(before)) this.addInserted(item, after[name]);
-    }
-  }
-
-  #addParts(before: string, after: string): void {
-    const [first = '', ...literals] = before.split(EXPRESSION);
-    const last = after.length - (literals.at(-1)?.length ?? 0);
-    let start = first.length;
-    for (const literal of literals) {
-      const found = literal === '' ? -1 : after.indexOf(literal, start);
-      // Of two expressions side by side nobody knows where the first one ends.
-      const end = found < 0 || found > last ? last : found;
-      this.#addText(after.slice(start, end));
-      start = end + literal.length;
-    }
-  }
-
   #addText(text: string): void {
     if (text.length < TEXT_LENGTH_MIN || this.#forms.has(text)) return;
     this.#texts += 1;
@@ -90,8 +64,4 @@ export class BroughtOut {
     this.#bytes += Buffer.byteLength(escaped);
     this.#forms.add(escaped);
   }
-}
-
-function isTree(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

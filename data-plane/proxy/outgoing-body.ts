@@ -98,6 +98,8 @@ async function prepareChanged(
   const { tenant_id, request_transform: transform, leak_tripwire } = context.proxy;
   const broughtOut = new BroughtOut();
   const detokenized = found && (await detokenizeBody(found, request.body, context, services));
+  // The script that sends this request may get it back from here.
+  if (detokenized !== undefined) services.madeInRun?.(detokenized.made);
   if (detokenized === undefined) context.confirm(await services.gate.read(tenant_id));
   const body = detokenized?.body ?? request.body;
   const isWatched = leak_tripwire !== 'off';

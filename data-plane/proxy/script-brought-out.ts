@@ -1,8 +1,10 @@
 /**
  * What a request transform brings out of the vault by itself, through `req.bt`: its destination should
- * not answer it back either. Also what runs bring out that it starts.
+ * not answer it back either. Also what is brought out for the reactors and proxies that it calls, and by
+ * their scripts: they all work with the services that are made here.
  */
 import * as tokens from '../../shared/api/tokens.ts';
+import type { TellMade } from '../../shared/tokens/detokenize.ts';
 import { readMembers } from '../reactors/script-call-text.ts';
 import type { ScriptCalls } from '../reactors/script-calls.ts';
 import type { Services } from '../services.ts';
@@ -16,9 +18,11 @@ const READ_MANY: readonly string[] = [
   tokens.listTokens.operationId,
   tokens.searchTokens.operationId,
 ];
-const DETOKENIZE = tokens.detokenize.operationId;
 
-/** The same services; what calls of scripts are answered by them is collected. */
+/**
+ * The same services; what they bring out is collected: the tokens that scripts read with them, and what
+ * their expressions yield. Collected for whoever collects with the given ones, too.
+ */
 export function collecting(broughtOut: BroughtOut, services: Services): Services {
   const { reactions } = services;
   if (reactions === undefined) return services;
@@ -30,21 +34,24 @@ export function collecting(broughtOut: BroughtOut, services: Services): Services
       return answer;
     };
   };
-  return { ...services, reactions: { ...reactions, scriptCalls } };
+  const madeInRun: TellMade = (values) => {
+    services.madeInRun?.(values);
+    broughtOut.add(values);
+  };
+  return { ...services, madeInRun, reactions: { ...reactions, scriptCalls } };
 }
 
 function collect(broughtOut: BroughtOut, request: string, answer: string): void {
-  const { operation, body: asked } = readMembers(request);
-  const isRead = operation === READ_ONE || READ_MANY.includes(String(operation));
-  if ((!isRead && operation !== DETOKENIZE) || broughtOut.isTooMuch) return;
+  const { operation } = readMembers(request);
+  const isOne = operation === READ_ONE;
+  if ((!isOne && !READ_MANY.includes(String(operation))) || broughtOut.isTooMuch) return;
   if (request.length + answer.length > CALL_LENGTH_MAX) {
     broughtOut.addTooMuch();
     return;
   }
   const { status, body } = JSON.parse(answer) as { status: number; body?: unknown };
   if (status !== 200) return;
-  if (operation === DETOKENIZE) broughtOut.addInserted(JSON.parse(String(asked)), body);
-  else if (operation === READ_ONE) broughtOut.add(dataOf(body));
+  if (isOne) broughtOut.add(dataOf(body));
   else for (const token of Object.values(dataOf(body) ?? [])) broughtOut.add(dataOf(token));
 }
 

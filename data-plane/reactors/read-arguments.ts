@@ -55,6 +55,7 @@ export async function readArguments(
     confirm,
     accessed: (tokens) => recordAccess('use', tokens, right.origin, application, services),
     readers: services.readers,
+    made: services.madeInRun,
     opener: secrets === undefined ? services.opener : recording(services.opener, secrets),
   });
   const { value, token_ids } = detokenizing instanceof Promise ? await detokenizing : detokenizing;

@@ -29,6 +29,7 @@ export async function detokenize(
     permission: 'token:read',
     readers,
     opener,
+    made: services.madeInRun,
     confirm: (reading) => exchange.confirm(application, reading),
     accessed: (tokens) => recordAccess('read', tokens, exchange, application, services),
   });

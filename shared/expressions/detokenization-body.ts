@@ -20,9 +20,9 @@ export interface DetokenizationBody extends TokensInUse {
   /**
    * The body with its expressions replaced. `tokens` has a view of each of `tokenIds`. The result
    * shares what has no expressions with the body, and objects with the views: do not change it.
-   * Throws ExpressionError with the path of the member.
+   * `made` gets what each expression yielded. Throws ExpressionError with the path of the member.
    */
-  evaluate(tokens: ReadonlyMap<string, TokenView>, meter?: Meter): unknown;
+  evaluate(tokens: ReadonlyMap<string, TokenView>, made?: unknown[], meter?: Meter): unknown;
 }
 
 /**
@@ -36,8 +36,8 @@ export function compileDetokenizationBody(body: unknown, path = ''): Detokenizat
   return {
     tokenIds: named.tokenIds,
     usesWhole: named.usesWhole,
-    evaluate: (tokens, meter = detokenizationMeter()) =>
-      replace === undefined ? body : replace(tokens, meter),
+    evaluate: (tokens, made, meter = detokenizationMeter()) =>
+      replace === undefined ? body : replace(tokens, meter, made),
   };
 }
 
@@ -56,7 +56,7 @@ function compileNode(node: unknown, path: string, named: NamedTokens): Insert | 
 function compileText(source: string, path: string, named: NamedTokens): Insert | undefined {
   return locate(path, () => {
     const insert = compileDetokenization(source, named);
-    return insert && ((tokens, meter) => locate(path, () => insert(tokens, meter)));
+    return insert && ((tokens, meter, made) => locate(path, () => insert(tokens, meter, made)));
   });
 }
 
@@ -68,9 +68,9 @@ function compileList(list: unknown[], path: string, named: NamedTokens): Insert 
     if (replace !== undefined) replaced.push([index, replace]);
   });
   if (replaced.length === 0) return undefined;
-  return (tokens, meter) => {
+  return (tokens, meter, made) => {
     const result = [...list];
-    for (const [index, replace] of replaced) result[index] = replace(tokens, meter);
+    for (const [index, replace] of replaced) result[index] = replace(tokens, meter, made);
     return result;
   };
 }
@@ -87,10 +87,10 @@ function compileObject(
     if (replace !== undefined) replaced.push([name, replace]);
   }
   if (replaced.length === 0) return undefined;
-  return (tokens, meter) => {
+  return (tokens, meter, made) => {
     // Spreading makes own members, so that one named `__proto__` is set as a member below.
     const result = { ...object };
-    for (const [name, replace] of replaced) result[name] = replace(tokens, meter);
+    for (const [name, replace] of replaced) result[name] = replace(tokens, meter, made);
     return result;
   };
 }

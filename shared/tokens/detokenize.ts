@@ -35,10 +35,15 @@ export interface DetokenizeContext {
   confirm(reading: ConfigReading): void;
   /** Told what was brought out, before anything is made of it; waited for. */
   accessed(tokens: readonly SealedRow[]): undefined | Promise<void>;
+  /** Told what each expression yielded, where somebody looks for it. */
+  made?: TellMade | undefined;
 }
 
+/** Takes what expressions yielded; of whole tokens their data. */
+export type TellMade = (values: readonly unknown[]) => void;
+
 /** What it takes to find out whether tokens may be used, without opening one. */
-type CheckContext = Omit<DetokenizeContext, 'opener' | 'accessed'>;
+type CheckContext = Omit<DetokenizeContext, 'opener' | 'accessed' | 'made'>;
 
 export interface Detokenized {
   /** Shares objects with the body: do not change it. */
@@ -62,10 +67,12 @@ export function detokenize(
   const { tokenIds } = compiled;
   if (tokenIds.length === 0) return { value: body, token_ids: tokenIds };
   checkTokenCount(tokenIds.length, root);
-  return readTokenViews(compiled, context).then((views) => ({
-    value: expressionErrorsAt(root, () => compiled.evaluate(views)),
-    token_ids: tokenIds,
-  }));
+  return readTokenViews(compiled, context).then((views) => {
+    const made = context.made && [];
+    const value = expressionErrorsAt(root, () => compiled.evaluate(views, made));
+    if (made !== undefined) context.made?.(made);
+    return { value, token_ids: tokenIds };
+  });
 }
 
 /** Throws 400 at `path` above the number of distinct tokens that a request may use. */

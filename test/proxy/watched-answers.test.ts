@@ -218,10 +218,12 @@ describe('a watched answer', () => {
       const { id } = await proxies.application({
         rules: [{ priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }],
       });
-      const code = `const parts = Array(1_100).fill('{' + '{ ' + req.args.body.value + ' }' + '}');
-        await req.bt.detokenize(parts); return { body: 'x' };`;
+      const code = `
+        await req.bt.tokens.list({ id: req.args.body.value.split(',') }); return { body: 'x' };`;
       const draft = { application: { id }, request_transform: transform(code) };
-      const rest = { expression: await proxies.token('x'.repeat(1_000)) };
+      const texts = Array(190).fill('x'.repeat(1_000));
+      const ids = await Promise.all(Array.from({ length: 6 }, () => proxies.token(texts)));
+      const rest = { expression: ids.join() };
       const bytes = answering('known');
       const refused = await ask(bytes, { ...draft, leak_tripwire: 'redact' }, rest);
       expect([refused.answer.status, refused.origin.received]).to.deep.equal([502, []]);

@@ -30,26 +30,6 @@ describe('what was brought out for a request', () => {
     expect(masked(broughtOut, secret)).to.match(/^\*+$/);
   });
 
-  it('is what stands in place of expressions, not the text around them', () => {
-    const cases: [unknown, unknown, string, string][] = [
-      [{ a: '{{ t1 }}' }, { a: 'the-secret' }, 'the-secret', '**********'],
-      [
-        ['known-text {{ t1 }} known-too'],
-        ['known-text the-secret known-too'],
-        'known-text the-secret known-too',
-        'known-text ********** known-too',
-      ],
-      ['{{ t1 }}{{ t2 }} end', 'secret-1secret-2 end', 'secret-1secret-2', '****************'],
-      ['{{ t1 }}', { number: 'the-secret' }, 'the-secret', '**********'],
-      [{ same: 'unchanged-text' }, { same: 'unchanged-text' }, 'unchanged-text', 'unchanged-text'],
-    ];
-    for (const [before, after, text, expected] of cases) {
-      const broughtOut = new BroughtOut();
-      broughtOut.addInserted(before, after);
-      expect(broughtOut.isEmpty ? text : masked(broughtOut, text)).to.equal(expected);
-    }
-  });
-
   it('is too much above a number of texts or bytes, and then nothing is kept', () => {
     const numbers = Array.from({ length: BROUGHT_OUT_TEXTS_MAX }, (_, index) => 10_000_000 + index);
     const many = new BroughtOut();
