@@ -140,11 +140,17 @@ export class Tripwire {
   #decodedBeside(body: DestinationBody, coding: KnownCoding): DestinationBody {
     const search = new LeakSearch(this.#sought.needles);
     const decoder = DECODERS[coding]();
+    let given = 0;
     let decoded = 0;
     let isCut = false;
+    let isTold = false;
+    const tell = (reason: Unwatched): void => {
+      if (!isTold) this.#report.unwatched(reason);
+      isTold = true;
+    };
     const stop = (reason: Unwatched): void => {
       if (decoder.destroyed) return;
-      this.#report.unwatched(reason);
+      tell(reason);
       decoder.destroy();
     };
     decoder.on('data', (chunk: Buffer) => {
@@ -155,7 +161,11 @@ export class Tripwire {
     // What was found until then counts, also of a body that does not decode to its end.
     decoder
       .on('error', () => {
-        if (!isCut) this.#report.unwatched('coding');
+        if (!isCut) tell('coding');
+      })
+      .on('end', () => {
+        // What comes behind the end of the coded data is left alone by decoders.
+        if (decoder.bytesWritten < given) tell('coding');
       })
       .on('close', () => {
         if (search.count > 0) this.#report.found('body', search.count);
@@ -163,7 +173,10 @@ export class Tripwire {
     return through(body, {
       piece: (chunk) => {
         if (decoder.writableLength > WAITING_BYTES_MAX) stop('size');
-        else if (!decoder.destroyed) decoder.write(chunk);
+        else if (!decoder.destroyed) {
+          given += chunk.length;
+          decoder.write(chunk);
+        }
         return chunk;
       },
       end: (isWhole) => {

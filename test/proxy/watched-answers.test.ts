@@ -135,6 +135,31 @@ describe('a watched answer', () => {
     }
   });
 
+  const behind: [string, (text: string) => Buffer, string][] = [
+    ['gzip', gzipSync, ''],
+    ['gzip', gzipSync, '\0'],
+    ['br', brotliCompressSync, ''],
+    ['deflate', deflateSync, ''],
+  ];
+  for (const [coding, compress, between] of behind) {
+    const what = between === '' ? coding : `${coding} and a null byte`;
+    it(`with bytes behind the end of ${what} is counted where values are reported`, async () => {
+      const packed = compress(`{"number":"${SECRET}"}`).toString('latin1');
+      const pass = async (bytes: string): Promise<void> => {
+        const { answer } = await ask(answering(bytes, `Content-Encoding: ${coding}`), {});
+        expect(answer.body).to.equal(bytes);
+      };
+      const unwatched = await count('coding');
+      await pass(packed + between + SECRET);
+      // Decoded beside the answer: it may be seen a moment later.
+      while ((await count('coding')) === unwatched) await new Promise(setImmediate);
+      const leaks = await countLeaks();
+      await pass(packed);
+      while ((await countLeaks()) === leaks) await new Promise(setImmediate);
+      expect(await count('coding')).to.equal(unwatched + 1);
+    });
+  }
+
   it('without a body keeps the header of a coding', async () => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Encoding: odd\r\nContent-Length: 9\r\n\r\n';
     const { answer, unwatched } = await ask(
