@@ -1,4 +1,5 @@
 /** Which texts of a request came out of the vault: what a destination should not answer back. */
+import { hasOtherSpellings, otherSpellings } from './json-spellings.ts';
 import { SoughtTexts } from './sought-texts.ts';
 
 /** Shorter ones are in any answer. */
@@ -14,6 +15,8 @@ export const BROUGHT_OUT_BYTES_MAX = 256 * 1024;
 /** Collects them, up to its bounds. */
 export class BroughtOut {
   readonly #forms = new Set<string>();
+  /** As JSON escapes them; only those that can be written in other ways, which most cannot. */
+  #respelled: string[] | undefined;
   #texts = 0;
   #bytes = 0;
 
@@ -28,7 +31,23 @@ export class BroughtOut {
 
   /** What to look for; not to be asked for when it is too much. */
   sought(): SoughtTexts {
-    return new SoughtTexts([...this.#forms].map((form) => Buffer.from(form)));
+    const forms = this.#respelled === undefined ? this.#forms : this.#allForms(this.#respelled);
+    return new SoughtTexts([...forms].map((form) => Buffer.from(form)));
+  }
+
+  /** Other spellings as far as there is room: no request fails for the sake of those. */
+  #allForms(respelled: readonly string[]): Set<string> {
+    const forms = new Set(this.#forms);
+    let bytes = this.#bytes;
+    for (const escaped of respelled) {
+      for (const spelling of otherSpellings(escaped)) {
+        if (forms.has(spelling)) continue;
+        bytes += Buffer.byteLength(spelling);
+        if (bytes > BROUGHT_OUT_BYTES_MAX) return forms;
+        forms.add(spelling);
+      }
+    }
+    return forms;
   }
 
   /** The texts and numbers inside of a JSON value. */
@@ -45,7 +64,7 @@ export class BroughtOut {
   addTooMuch(): void {
     this.#bytes = Number.POSITIVE_INFINITY;
     this.#texts += 1;
-    this.#forms.clear();
+    this.#forget();
   }
 
   #addText(text: string): void {
@@ -54,14 +73,23 @@ export class BroughtOut {
     this.#bytes += text.length;
     // Before a text of megabytes is escaped.
     if (this.isTooMuch) {
-      this.#forms.clear();
+      this.#forget();
       return;
     }
     this.#bytes += Buffer.byteLength(text) - text.length;
     this.#forms.add(text);
     const escaped = JSON.stringify(text).slice(1, -1);
+    if (hasOtherSpellings(escaped)) {
+      this.#respelled ??= [];
+      this.#respelled.push(escaped);
+    }
     if (escaped === text) return;
     this.#bytes += Buffer.byteLength(escaped);
     this.#forms.add(escaped);
+  }
+
+  #forget(): void {
+    this.#forms.clear();
+    this.#respelled = undefined;
   }
 }

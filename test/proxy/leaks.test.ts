@@ -103,6 +103,22 @@ describe('a destination that sends values back', () => {
     });
   }
 
+  const printed: [string, string][] = [
+    ['json_encode of PHP', '"https:\\/\\/bank\\/user\\/12345678"'],
+    ['json.dumps of Python', '"J\\u00fcrgen M\\u00fcller"'],
+  ];
+  for (const [printer, json] of printed) {
+    it(`is masked as ${printer} writes it`, async () => {
+      const body = `["{{ ${await proxies.token(JSON.parse(json))} }}"]`;
+      const { answer } = await ask(
+        () => `HTTP/1.1 200 OK\r\nContent-Length: ${json.length}\r\n\r\n${json}`,
+        'redact',
+        { body },
+      );
+      expect(answer.body).to.equal(`"${'*'.repeat(json.length - 2)}"`);
+    });
+  }
+
   it('is not blamed for anything else', async () => {
     const body = '{"last4":"4242","short":"abc"}';
     const { answer, leaks } = await ask(

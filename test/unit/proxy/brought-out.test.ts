@@ -30,6 +30,33 @@ describe('what was brought out for a request', () => {
     expect(masked(broughtOut, secret)).to.match(/^\*+$/);
   });
 
+  const secret = 'https://b\u00fccher.example/\ud83d\udd11/12345678';
+  const spellings: Record<string, string> = {
+    'PHP by default': 'https:\\/\\/b\\u00fccher.example\\/\\ud83d\\udd11\\/12345678',
+    Python: 'https://b\\u00fccher.example/\\ud83d\\udd11/12345678',
+    'PHP with JSON_UNESCAPED_UNICODE': secret.replaceAll('/', '\\/'),
+    '.NET': 'https://b\\u00FCcher.example/\\uD83D\\uDD11/12345678',
+  };
+  for (const [printer, spelled] of Object.entries(spellings)) {
+    it(`is looked for as ${printer} escapes it`, () => {
+      expect(JSON.parse(`"${spelled}"`)).to.equal(secret);
+      const broughtOut = new BroughtOut();
+      broughtOut.add(secret);
+      expect(masked(broughtOut, `{"url":"${spelled}"}`)).to.match(/^\{"url":"\*+"\}$/);
+    });
+  }
+
+  it('is looked for in other spellings only as far as there is room for them', () => {
+    const broughtOut = new BroughtOut();
+    const long = `${'/'.repeat(BROUGHT_OUT_BYTES_MAX / 2)}-long`;
+    broughtOut.add([long, 'caf\u00e9/short']);
+    expect(broughtOut.isTooMuch).to.equal(false);
+    expect(masked(broughtOut, long)).to.match(/^\*+$/);
+    expect(masked(broughtOut, 'caf\u00e9/short')).to.match(/^\*+$/);
+    const spelled = long.replaceAll('/', '\\/');
+    expect(masked(broughtOut, spelled)).to.equal(spelled);
+  });
+
   it('is too much above a number of texts or bytes, and then nothing is kept', () => {
     const numbers = Array.from({ length: BROUGHT_OUT_TEXTS_MAX }, (_, index) => 10_000_000 + index);
     const many = new BroughtOut();
