@@ -29,6 +29,7 @@ export function sendReserved(
   let outgoing: ClientRequest | undefined;
   let ended: ExchangeEnded | undefined;
   let fail: (error: unknown) => void = () => undefined;
+  const stream = streamOf(request.body);
   const abort = (error: ExchangeEnded): void => {
     ended = error;
     timer.stop();
@@ -45,10 +46,13 @@ export function sendReserved(
     proxy.on('proxyReq', (made: ClientRequest) => {
       outgoing = made;
       limitInformational(made, abort);
+      // What is left of the caller's body goes nowhere, so that its connection can be read to its end.
+      made.on('close', () => stream.destroy());
       if (ended !== undefined) made.destroy(ended);
     });
     proxy.on('proxyRes', (incoming: IncomingMessage) => {
       timer.stop();
+      incoming.on('end', () => endUnfinished(outgoing));
       resolve({
         status: incoming.statusCode ?? 0,
         headers: incoming.rawHeaders,
@@ -59,22 +63,19 @@ export function sendReserved(
       timer.stop();
       reject(error);
     };
-    const { origin, target, body } = request;
-    const { protocol, host, hostname, port } = new URL(origin);
-    // By its parts: a path would be parsed, and the target of the request line is ours to choose.
-    const address = { protocol, host, hostname, port: port === '' ? undefined : port };
+    const address = addressOf(request);
     const { method, headers, url } = req;
     // What is forwarded was chosen already; http-proxy would add the rest. To a DELETE it adds a length
     // of 0, whatever frames the body, so it is told another method than it is to send.
-    Object.assign(req, { method: 'POST', headers: {}, url: target });
+    Object.assign(req, { method: 'POST', headers: {}, url: request.target });
     proxy.web(
       req,
       res,
       {
         target: address as unknown as URL,
-        agent: protocol === 'https:' ? agents.https : agents.http,
-        headers: headersOf(request, reserved, host),
-        buffer: streamOf(body),
+        agent: address.protocol === 'https:' ? agents.https : agents.http,
+        headers: headersOf(request, reserved, address.host),
+        buffer: stream,
         method: request.method,
         toProxy: true,
         followRedirects: false,
@@ -84,6 +85,12 @@ export function sendReserved(
     Object.assign(req, { method, headers, url });
   });
   return { answer, abort };
+}
+
+/** By its parts: a path would be parsed, and the target of the request line is ours to choose. */
+function addressOf({ origin }: OutgoingRequest) {
+  const { protocol, host, hostname, port } = new URL(origin);
+  return { protocol, host, hostname, port: port === '' ? undefined : port };
 }
 
 /** Names in their case and order; repeated ones as lists, which node:http writes as they came. */
@@ -131,6 +138,14 @@ function limitInformational(made: ClientRequest, abort: (error: ExchangeEnded) =
     socket.destroy();
     abort(new ExchangeEnded('status'));
   });
+}
+
+/**
+ * Neither node:http nor http-proxy ends a request that was answered before it was whole: its connection
+ * would stay with it, and so would its place in the agent.
+ */
+function endUnfinished(outgoing: ClientRequest | undefined): void {
+  if (outgoing?.writableFinished === false) outgoing.destroy();
 }
 
 function bodyOf(incoming: IncomingMessage): DestinationBody {
