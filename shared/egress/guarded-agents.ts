@@ -2,7 +2,12 @@
  * Agents of `node:http` and `node:https` whose every socket comes from the guard. They must never obey
  * the socket and TLS options of a request: `lookup`, `servername`, `rejectUnauthorized`, `ca`.
  */
-import { type AgentOptions, type ClientRequestArgs, Agent as HttpAgent } from 'node:http';
+import {
+  type AgentOptions,
+  type ClientRequest,
+  type ClientRequestArgs,
+  Agent as HttpAgent,
+} from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Connect } from './connect.ts';
@@ -13,6 +18,13 @@ export interface GuardedAgents {
   readonly https: HttpsAgent;
   /** Closes all sockets, in use or not. */
   destroy(): void;
+}
+
+declare module 'node:http' {
+  interface Agent {
+    /** What Node asks of anything that is to be an agent; its types do not say so. */
+    addRequest(request: ClientRequest, ...rest: unknown[]): void;
+  }
 }
 
 /** What Node hands to `createConnection`: called once, with an error or a socket. */
@@ -46,6 +58,10 @@ class GuardedHttpAgent extends HttpAgent {
   override createConnection(options: ClientRequestArgs, created: Created): undefined {
     open(this.#connect, options, true, created);
   }
+
+  override addRequest(request: ClientRequest, ...rest: unknown[]): void {
+    super.addRequest(keepingAllHeaders(request), ...rest);
+  }
 }
 
 class GuardedHttpsAgent extends HttpsAgent {
@@ -59,6 +75,19 @@ class GuardedHttpsAgent extends HttpsAgent {
   override createConnection(options: ClientRequestArgs, created: Created): undefined {
     open(this.#connect, options, false, created);
   }
+
+  override addRequest(request: ClientRequest, ...rest: unknown[]): void {
+    super.addRequest(keepingAllHeaders(request), ...rest);
+  }
+}
+
+/**
+ * Node silently drops the headers of an answer behind the first 1,000, and with them what they say of its
+ * body. How many fit is bounded by the bytes of a head. Once a request has its socket it is too late.
+ */
+function keepingAllHeaders(request: ClientRequest): ClientRequest {
+  request.maxHeadersCount = 0;
+  return request;
 }
 
 function open(

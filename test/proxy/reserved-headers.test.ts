@@ -80,6 +80,17 @@ describe('reserved headers of the connection', () => {
     );
   });
 
+  it('lose no header of an answer, however many there are', async () => {
+    const many = Array.from({ length: 2_000 }, (_, index) => `a:${index % 10}`);
+    const { lines } = await behind(
+      ['HTTP/1.1 200 OK', ...many, 'X-Last: 1', 'Content-Length: 2', '', 'ok'].join('\r\n'),
+    );
+    const { headers, body } = parseAnswer((await send('GET /proxy', lines)).text);
+    const back = [...many.map((one) => one.replace(':', ': ')), 'X-Last: 1', 'Content-Length: 2'];
+    expect(headers.slice(0, back.length)).to.deep.equal(back);
+    expect(body).to.equal('ok');
+  });
+
   it('have values that frame nothing', async () => {
     const { origin, lines } = await behind(OK);
     const keys = lines.slice(0, 2);
