@@ -47,9 +47,18 @@ function mayHaveBody(status: number, { req }: ServerResponse): boolean {
   return status !== 204 && status !== 304 && req.method !== 'HEAD';
 }
 
+/**
+ * A coding of the transfer other than `chunked` at its end leaves the end to the connection (RFC 9112
+ * section 6.3), whatever else is there. Read as the parsers of both engines do: no tab behind it.
+ */
 function isFramed(headers: readonly string[]): boolean {
-  const isOne = (name: string): boolean => headerOf(headers, name) !== undefined;
-  return isOne('content-length') || isOne('transfer-encoding');
+  if (headerOf(headers, 'transfer-encoding') === undefined) {
+    return headerOf(headers, 'content-length') !== undefined;
+  }
+  const last = headers.findLastIndex(
+    (name, index) => index % 2 === 0 && name.toLowerCase() === 'transfer-encoding',
+  );
+  return /(?:^|,)[ \t]*chunked *$/i.test(headers[last + 1] as string);
 }
 
 /**

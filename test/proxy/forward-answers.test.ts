@@ -112,4 +112,30 @@ describe('forwarding of answers', () => {
     expect(valuesOf(answer, 'connection')).to.deep.equal(['close']);
     expect(valuesOf(answer, 'transfer-encoding')).to.deep.equal([]);
   });
+
+  const FRAMED = ['chunked', 'Chunked', 'gzip, chunked', 'gzip ,\tchunked', ',chunked'];
+  const UNFRAMED = [
+    ...['identity', 'gzip', 'xchunked', 'x chunked', 'chunked, identity', 'chunked,'],
+    ...['chunked;q=1', '\xa0chunked', 'chunked\r\nTransfer-Encoding: identity'],
+  ];
+  for (const more of [[], ['BT-PROXY-CONNECTION: keep-alive']]) {
+    const engine = more.length === 0 ? 'undici' : more[0];
+    it(`ends a body in chunks only where its coding of the transfer ends so: ${engine}`, async () => {
+      for (const coding of [...FRAMED, ...UNFRAMED]) {
+        const { lines } = await behind((socket) => {
+          const head = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n`;
+          socket.end(`${head}2\r\nok\r\n0\r\n\r\n`, 'latin1');
+        });
+        const bytes = request('GET /proxy', [...lines, ...more]);
+        const isFramed = FRAMED.includes(coding);
+        const whole = (text: string): boolean => isFramed && text.endsWith('0\r\n\r\n');
+        const { text, ending } = await sendRaw(forwarding.proxies.port, bytes, whole);
+        const answer = parseAnswer(text);
+        const framing = isFramed ? 'open' : 'end';
+        expect([answer.body, ending], coding).to.deep.equal(['2\r\nok\r\n0\r\n\r\n', framing]);
+        expect(valuesOf(answer, 'transfer-encoding').length, coding).to.equal(isFramed ? 1 : 0);
+        expect(valuesOf(answer, 'connection')).to.deep.equal([isFramed ? 'keep-alive' : 'close']);
+      }
+    });
+  }
 });
