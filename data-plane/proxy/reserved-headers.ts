@@ -74,7 +74,7 @@ export function sendReserved(
       {
         target: address as unknown as URL,
         agent: address.protocol === 'https:' ? agents.https : agents.http,
-        headers: headersOf(request, reserved, address.host),
+        ssl: optionsWith(headersOf(request, reserved, address.host)),
         buffer: stream,
         method: request.method,
         toProxy: true,
@@ -93,33 +93,36 @@ function addressOf({ origin }: OutgoingRequest) {
   return { protocol, host, hostname, port: port === '' ? undefined : port };
 }
 
-/** Names in their case and order; repeated ones as lists, which node:http writes as they came. */
+/** Flat, as they came. */
 function headersOf(
   { headers, method, body }: OutgoingRequest,
   { keepAlive, connection }: ReservedHeaders,
   host: string,
-): Record<string, string | string[]> {
-  const all = new Map<string, [name: string, values: string[]]>();
-  const add = (name: string, value: string): void => {
-    const known = all.get(name.toLowerCase());
-    if (known === undefined) all.set(name.toLowerCase(), [name, [value]]);
-    else known[1].push(value);
-  };
-  add('Host', host);
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    add(headers[index] as string, headers[index + 1] as string);
-  }
+): string[] {
+  const all = ['Host', host, ...headers];
   const length = Buffer.isBuffer(body) ? body.length : body?.length;
   if (body === undefined) {
-    if (method !== 'GET' && method !== 'HEAD') add('content-length', '0');
-  } else if (length !== undefined) add('content-length', String(length));
-  else add('transfer-encoding', 'chunked');
-  if (keepAlive !== undefined) add('Keep-Alive', keepAlive);
-  add('Connection', connection ?? 'keep-alive');
-  const entries = [...all.values()].map(
-    ([name, values]) => [name, values.length === 1 ? (values[0] as string) : values] as const,
-  );
-  return Object.fromEntries(entries);
+    if (method !== 'GET' && method !== 'HEAD') all.push('content-length', '0');
+  } else if (length !== undefined) all.push('content-length', String(length));
+  else all.push('transfer-encoding', 'chunked');
+  if (keepAlive !== undefined) all.push('Keep-Alive', keepAlive);
+  all.push('Connection', connection ?? 'keep-alive');
+  return all;
+}
+
+/**
+ * The options that http-proxy fills in for node:http. It knows headers by their names alone, which loses
+ * the order and the case of repeated ones; node:http sends a flat list as it is.
+ */
+function optionsWith(headers: readonly string[]) {
+  return {
+    get headers() {
+      return headers;
+    },
+    set headers(_byName) {
+      // They are ours alone.
+    },
+  };
 }
 
 function streamOf(body: OutgoingRequest['body']): Readable {
