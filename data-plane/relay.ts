@@ -6,6 +6,7 @@ import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
 import httpProxy from 'http-proxy';
 import { ApiError } from '../shared/errors.ts';
 import type { AcceptedRequest } from '../shared/http/strict-request.ts';
+import { endUnfinishedBy } from './end-unfinished.ts';
 
 /** Connections kept to the control plane: management traffic is a trickle. */
 const SOCKETS_MAX = 64;
@@ -33,7 +34,8 @@ export function createRelay(target: string, secret: string): Relay {
     xfwd: false,
   });
   // Whether a connection goes on is between us and the caller: a drain ends it.
-  proxy.on('proxyRes', (answer, _req, res) => {
+  proxy.on('proxyRes', (answer, req, res) => {
+    endUnfinishedBy(answer, req);
     answer.headers.connection = res.shouldKeepAlive ? 'keep-alive' : 'close';
     delete answer.headers['keep-alive'];
   });

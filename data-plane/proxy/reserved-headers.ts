@@ -6,6 +6,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import httpProxy from 'http-proxy';
 import type { GuardedAgents } from '../../shared/egress/guarded-agents.ts';
+import { endUnfinished } from '../end-unfinished.ts';
 import { DestinationBody } from './destination-body.ts';
 import {
   ANSWER_WITHIN_MS,
@@ -141,14 +142,6 @@ function limitInformational(made: ClientRequest, abort: (error: ExchangeEnded) =
     socket.destroy();
     abort(new ExchangeEnded('status'));
   });
-}
-
-/**
- * Neither node:http nor http-proxy ends a request that was answered before it was whole: its connection
- * would stay with it, and so would its place in the agent.
- */
-function endUnfinished(outgoing: ClientRequest | undefined): void {
-  if (outgoing?.writableFinished === false) outgoing.destroy();
 }
 
 function bodyOf(incoming: IncomingMessage): DestinationBody {

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { HEADERS_MAX } from '../../../shared/http/strict-request.ts';
 import { type Proxies, startProxies } from '../../proxy/proxies.ts';
@@ -81,5 +82,58 @@ describe('bodies that are relayed to the control plane', () => {
       const { text } = await sendRaw(proxies.port, sent);
       expect(parseAnswer(text).status, String(extra)).to.equal(status);
     }
+  });
+
+  describe('that never come to their end', () => {
+    const head = (key: string): string[] => [
+      ...[`BT-API-KEY: ${key}`, 'Content-Type: application/json'],
+      'Content-Length: 900000',
+    ];
+    /** More than the relay has connections. */
+    async function manyTimes(send: () => Promise<unknown>): Promise<void> {
+      for (let round = 0; round < 10; round += 1) {
+        await Promise.all(Array.from({ length: 10 }, send));
+      }
+      const key = proxies.control.tenant.managementKey;
+      const own = await call(proxies.url, 'GET /tenants/self', { key });
+      expect(own.status).to.equal(200);
+    }
+
+    it('leave nothing behind when they are answered, and the callers go', async () => {
+      const begun = request('POST /applications', head('key_none'), '{"name":"');
+      await manyTimes(async () => {
+        const { text } = await sendRaw(proxies.port, begun, (all) => all.includes('\r\n\r\n'));
+        expect(parseAnswer(text).status).to.equal(401);
+      });
+    });
+
+    it('leave nothing behind when the callers go without an answer', async () => {
+      const { managementKey } = proxies.control.tenant;
+      const begun = request('POST /applications', head(managementKey), '{"name":"');
+      await manyTimes(async () => {
+        const socket = connect(proxies.port, '127.0.0.1', () => socket.write(begun));
+        await setTimeout(50);
+        socket.destroy();
+      });
+    });
+
+    it('can be sent to their end after their answer, and the next request be served', async () => {
+      const rest = `${'x'.repeat(899_989)}"}`;
+      const next = request('GET /tenants/self', [
+        `BT-API-KEY: ${proxies.control.tenant.managementKey}`,
+        'Connection: close',
+      ]);
+      const begun = request('POST /applications', head('key_none'), '{"name":"');
+      const socket = connect(proxies.port, '127.0.0.1', () => socket.write(begun));
+      const [first] = await once(socket, 'data');
+      expect(String(first)).to.match(/^HTTP\/1\.1 401 /);
+      let text = '';
+      socket.on('data', (chunk) => {
+        text += chunk;
+      });
+      socket.write(rest + next);
+      await once(socket, 'close');
+      expect(text).to.match(/^HTTP\/1\.1 200 /);
+    });
   });
 });
