@@ -9,6 +9,7 @@ import type { AnswerOf, BodyOf, Operation } from '../shared/api/operation.ts';
 import { compileValidator } from '../shared/api/validate.ts';
 import type { DataKeys } from '../shared/crypto/data-keys.ts';
 import { ApiError } from '../shared/errors.ts';
+import { JSON_MEDIA_TYPE } from '../shared/http/media-type.ts';
 import { parseQuery, type QueryParams } from '../shared/http/query.ts';
 import type { KeptAnswer } from '../shared/idempotency/kept-answer.ts';
 import { type NotDone, runOnce } from '../shared/idempotency/run-once.ts';
@@ -99,7 +100,7 @@ function writeAnswer(
     ctx.set(headers[index] as string, headers[index + 1] as string);
   }
   if (body === undefined) return;
-  ctx.type = 'application/json; charset=utf-8';
+  ctx.type = JSON_MEDIA_TYPE;
   ctx.body = body;
 }
 

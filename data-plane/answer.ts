@@ -5,13 +5,12 @@
 import type { ServerResponse } from 'node:http';
 import { ApiError } from '../shared/errors.ts';
 import { CORS_HEADERS, PREFLIGHT_HEADERS } from '../shared/http/cors.ts';
-import { PROBLEM_MEDIA_TYPE } from '../shared/http/media-type.ts';
+import { JSON_MEDIA_TYPE, PROBLEM_MEDIA_TYPE } from '../shared/http/media-type.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import { onceASecond } from '../shared/observability/once-a-second.ts';
 import { translateDatabaseError } from '../shared/postgres/database-error.ts';
 import type { Answer } from './exchange.ts';
 
-const JSON_MEDIA_TYPE = 'application/json; charset=utf-8';
 const COMMON_HEADERS = ['cache-control', 'no-store', ...CORS_HEADERS];
 
 /** A caller that takes nothing of a large answer for so long loses its connection: the answer is in memory. */

@@ -23,7 +23,7 @@ import {
   writePreflight,
 } from './answer.ts';
 import { HttpExchange } from './exchange.ts';
-import { proxyErrorAnswer } from './proxy/proxy-error.ts';
+import { proxyErrorAnswer, proxyErrorBody } from './proxy/proxy-error.ts';
 import { isProxyPath, PROXY_PATH } from './proxy/read-request.ts';
 import type { Relay } from './relay.ts';
 import { createRouteTable, type RouteMatch } from './route-table.ts';
@@ -193,9 +193,12 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
     tls === undefined
       ? createServer(LISTENER_OPTIONS)
       : createTlsServer({ ...LISTENER_OPTIONS, ...tls, minVersion: 'TLSv1.2' });
-  guardListener(server, (req, res) => {
+  const arrive = (req: IncomingMessage, res: ServerResponse): void => {
     if (queue.length === 0) setImmediate(drainQueue);
     queue.push({ req, res, startedAt: performance.now() });
+  };
+  guardListener(server, arrive, {
+    errorBody: (error, url) => (isProxyPath(url) ? proxyErrorBody(error) : undefined),
   });
   return {
     server,

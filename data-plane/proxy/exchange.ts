@@ -47,7 +47,7 @@ export interface Exchange {
   abort(error: ExchangeEnded): void;
 }
 
-/** `answerWithinMs`: from the end of the request to the end of the answer's head. */
+/** `answerWithinMs`: from the end of the request to the end of the answer's head (DeadlineTimer). */
 export function sendOverUndici(
   dispatcher: Pick<Dispatcher, 'dispatch'>,
   request: OutgoingRequest,
@@ -67,6 +67,8 @@ export function sendOverUndici(
           ? [...headers, 'content-length', String(body.length)]
           : headers,
       body: body ?? null,
+      // Its own would begin with a body that streams, and end the request in the middle of it.
+      ...(isStream ? { headersTimeout: 0 } : undefined),
     },
     exchange,
   );
@@ -153,17 +155,30 @@ class ControlledSource implements BodySource {
   }
 }
 
-/** Runs from the end of a request that is streamed, at once for any other. */
+/** How often, in the time it has, is looked whether a body that streams is still taken. */
+const LOOKS = 8;
+
+/**
+ * Until the answer begins: from the end of the request. A body that streams must be taken meanwhile; a caller who
+ * sends nothing of it is none of the destination's faults, and its connection is ended for that (slow-bodies.ts).
+ */
 export class DeadlineTimer {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(body: OutgoingRequest['body'], ms: number, onTimeout: () => void) {
-    const start = (): void => {
-      if (!this.#isStopped) this.#timer = setTimeout(onTimeout, ms);
+    if (body === undefined || Buffer.isBuffer(body)) {
+      this.#timer = setTimeout(onTimeout, ms);
+      return;
+    }
+    const look = (): void => {
+      if (body.heldMs >= ms) onTimeout();
     };
-    if (body === undefined || Buffer.isBuffer(body)) start();
-    else body.once('end', start);
+    this.#timer = setInterval(look, ms / LOOKS);
+    body.once('end', () => {
+      clearTimeout(this.#timer);
+      if (!this.#isStopped) this.#timer = setTimeout(onTimeout, ms);
+    });
   }
 
   stop(): void {

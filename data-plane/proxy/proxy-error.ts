@@ -71,12 +71,12 @@ export function asApiError(error: unknown): ApiError | undefined {
 
 /** The answer, without the headers that only concern the connection. */
 export function proxyErrorAnswer(error: ApiError): Answer {
+  const headers = Object.entries(error.headers ?? {}).filter(([name]) => name !== 'connection');
+  return { status: error.status, headers: headers.flat(), body: proxyErrorBody(error) };
+}
+
+export function proxyErrorBody(error: ApiError): string {
   const problem = error.toProblem();
   const title = error.code === 'bad_request' ? BAD_REQUEST_TITLE : problem.title;
-  const headers = Object.entries(error.headers ?? {}).filter(([name]) => name !== 'connection');
-  return {
-    status: error.status,
-    headers: headers.flat(),
-    body: JSON.stringify({ proxy_error: { errors: {}, ...problem, title } }),
-  };
+  return JSON.stringify({ proxy_error: { errors: {}, ...problem, title } });
 }

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { allowLongBody } from '../../shared/http/slow-bodies.ts';
 
 const HELD_BYTES_MAX = 64 * 1024;
 
@@ -11,16 +12,33 @@ export class RequestBody extends Readable {
   /** Bytes, when the caller announced them. */
   readonly length: number | undefined;
   readonly #req: IncomingMessage;
+  #received = 0;
+  #isAllHere = false;
+  /** As of the last look at `heldMs`. */
+  #taken = 0;
+  /** On the monotonic clock. */
+  #movedAtMs = 0;
 
   constructor(req: IncomingMessage, length: number | undefined) {
     super({ highWaterMark: HELD_BYTES_MAX });
     this.length = length;
     this.#req = req;
+    allowLongBody(req);
     // Told to whoever sends it; nobody else listens, and an error must not end the process.
     this.on('error', () => undefined);
     req.on('data', this.#take).on('end', this.#end).on('error', this.#lost).on('close', this.#lost);
     req.pause();
     if (req.destroyed) this.#lost();
+  }
+
+  /** For how long nobody has taken what is here, in milliseconds; 0 while the caller is waited for. */
+  get heldMs(): number {
+    const now = performance.now();
+    const taken = this.#received - this.readableLength;
+    const isHeld = this.readableLength > 0 || this.#isAllHere;
+    if (!isHeld || taken > this.#taken) this.#movedAtMs = now;
+    this.#taken = taken;
+    return now - this.#movedAtMs;
   }
 
   override _read(): void {
@@ -39,10 +57,14 @@ export class RequestBody extends Readable {
   }
 
   readonly #take = (chunk: Buffer): void => {
+    if (this.readableLength === 0) this.#movedAtMs = performance.now();
+    this.#received += chunk.length;
     if (!this.push(chunk)) this.#req.pause();
   };
 
   readonly #end = (): void => {
+    if (this.readableLength === 0) this.#movedAtMs = performance.now();
+    this.#isAllHere = true;
     this.push(null);
   };
 

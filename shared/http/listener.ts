@@ -3,19 +3,15 @@
  * there is a request. Answers here are written to the socket and must never echo input, nor land
  * in the place of another request's answer.
  */
-import type {
-  IncomingMessage,
-  RequestListener,
-  Server,
-  ServerOptions,
-  ServerResponse,
-} from 'node:http';
+import type { RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ApiError, type ErrorCode } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import { CORS_HEADERS } from './cors.ts';
-import { PROBLEM_MEDIA_TYPE } from './media-type.ts';
+import { JSON_MEDIA_TYPE, PROBLEM_MEDIA_TYPE } from './media-type.ts';
 import { ALLOW_HEADER } from './methods.ts';
+import type { ServerSocket } from './server-socket.ts';
+import { type BodyLimits, watchBodies } from './slow-bodies.ts';
 import { newTraceId } from './trace-id.ts';
 
 /** For http.createServer and https.createServer. Times in milliseconds, sizes in bytes. */
@@ -27,8 +23,8 @@ export const LISTENER_OPTIONS = {
   requireHostHeader: false,
   /** Slow headers are cut before 6 s, checking interval included (faults F-25). */
   headersTimeout: 5_000,
-  /** A 5 MiB body in 30 s is 1.4 Mbit/s. */
-  requestTimeout: 30_000,
+  /** Bodies have limits of their own (slow-bodies.ts). */
+  requestTimeout: 0,
   connectionsCheckingInterval: 500,
   /** Longer than the 60 s of common load balancers, so that they close first and race nothing. */
   keepAliveTimeout: 65_000,
@@ -43,13 +39,23 @@ export const LISTENER_OPTIONS = {
 /** How long a refused client may go on sending while our answer travels. */
 const LINGER_MS = 1_000;
 
+export interface ListenerRules {
+  /** What takes the place of problem details for a request to `url`: JSON; `undefined`: nothing does. */
+  readonly errorBody?: (error: ApiError, url: string) => string | undefined;
+  readonly bodies?: BodyLimits;
+}
+
 /**
  * Sends every parsed request to `onRequest`, those with an `Expect` header included (the strict
  * layer answers 417, or the route calls `res.writeContinue()` after authentication), and answers
  * the others here. There is deliberately no 'upgrade' listener: an upgrade request arrives as an
  * ordinary one, with its bytes still parsed as HTTP, and is refused by the strict layer.
  */
-export function guardListener(server: Server, onRequest: RequestListener): void {
+export function guardListener(
+  server: Server,
+  onRequest: RequestListener,
+  { errorBody, bodies }: ListenerRules = {},
+): void {
   const unlessCondemned: RequestListener = (req, res) => {
     if (!isCondemned(req.socket)) onRequest(req, res);
   };
@@ -59,7 +65,10 @@ export function guardListener(server: Server, onRequest: RequestListener): void 
   server.on('checkContinue', unlessCondemned);
   server.on('checkExpectation', unlessCondemned);
   server.on('connect', (_req, socket) => socket.destroy());
-  server.on('clientError', answerParserError);
+  const refuse = (error: ParserError, socket: Duplex): void =>
+    answerParserError(error, socket, errorBody);
+  server.on('clientError', refuse);
+  watchBodies(server, (socket) => refuse(new LateBody(), socket), bodies);
 }
 
 const condemned = new WeakSet<Duplex>();
@@ -85,13 +94,9 @@ interface ParserError extends Error {
   rawPacket?: Buffer;
 }
 
-/**
- * What node:http keeps on a server's socket: the answer being made, and the request being parsed.
- * Neither is public, and nothing public tells whose bytes were broken; tests hold both.
- */
-interface ServerSocket extends Socket {
-  _httpMessage?: ServerResponse | null;
-  parser?: { incoming: IncomingMessage | null } | null;
+/** As node:http tells that a head is late. */
+class LateBody extends Error implements ParserError {
+  readonly code = 'ERR_HTTP_REQUEST_TIMEOUT';
 }
 
 /**
@@ -99,7 +104,11 @@ interface ServerSocket extends Socket {
  * earlier request of the connection still waits for its answer, that one is the last; when the
  * broken request has been answered already, there is none.
  */
-export function answerParserError(error: ParserError, stream: Duplex): void {
+function answerParserError(
+  error: ParserError,
+  stream: Duplex,
+  errorBody: ListenerRules['errorBody'],
+): void {
   const socket: ServerSocket = stream as Socket;
   // Every further read of a broken connection is reported again, while the answer still travels.
   if (socket.writableEnded) return;
@@ -111,7 +120,7 @@ export function answerParserError(error: ParserError, stream: Duplex): void {
   } else if (answering === undefined ? isBodyBroken(socket) : answering.headersSent) {
     socket.destroy();
   } else {
-    endWith(socket, parserAnswer(error));
+    endWith(socket, rawAnswer(refusalOf(error), socket, errorBody));
   }
 }
 
@@ -140,19 +149,20 @@ function endWith(socket: Socket, answer: string): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-function parserAnswer(error: ParserError): string {
+function refusalOf(error: ParserError): ApiError {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return rawAnswer('request_timeout', 'The request did not arrive in time');
+      return new ApiError('request_timeout', 'The request did not arrive in time');
     case 'HPE_HEADER_OVERFLOW':
-      return rawAnswer('headers_too_large', 'Request line and headers are over 16,384 bytes');
+      return new ApiError('headers_too_large', 'Request line and headers are over 16,384 bytes');
     case 'HPE_INVALID_METHOD':
-      if (looksLikeMethod(error))
-        return rawAnswer('method_not_allowed', 'This method is not served');
+      if (looksLikeMethod(error)) {
+        return new ApiError('method_not_allowed', 'This method is not served');
+      }
       break;
     default:
   }
-  return rawAnswer('bad_request', 'The request is not valid HTTP/1.1');
+  return new ApiError('bad_request', 'The request is not valid HTTP/1.1');
 }
 
 /** A line that begins with letters and a space is an unknown method (`GeT /`), not another protocol. */
@@ -164,19 +174,25 @@ function looksLikeMethod(error: ParserError): boolean {
   return /^[A-Za-z]{1,30} /.test(line);
 }
 
-/** A whole HTTP/1.1 answer; `detail` is constant text. */
-function rawAnswer(code: ErrorCode, detail: string): string {
-  const problem = new ApiError(code, detail).toProblem();
-  const body = JSON.stringify(problem);
+/** A whole HTTP/1.1 answer. What is broken or late before its head is complete is no request to anything. */
+function rawAnswer(
+  error: ApiError,
+  { parser }: ServerSocket,
+  errorBody: ListenerRules['errorBody'],
+): string {
+  const problem = error.toProblem();
+  const request = parser?.incoming;
+  const own = request?.complete === false ? errorBody?.(error, request.url ?? '') : undefined;
+  const body = own ?? JSON.stringify(problem);
   const lines = [
     `HTTP/1.1 ${problem.status} ${problem.title}`,
-    `content-type: ${PROBLEM_MEDIA_TYPE}`,
+    `content-type: ${own === undefined ? PROBLEM_MEDIA_TYPE : JSON_MEDIA_TYPE}`,
     `content-length: ${body.length}`,
     'cache-control: no-store',
     `bt-trace-id: ${newTraceId()}`,
     'connection: close',
   ];
-  if (code === 'method_not_allowed') lines.push(`allow: ${ALLOW_HEADER}`);
+  if (error.code === 'method_not_allowed') lines.push(`allow: ${ALLOW_HEADER}`);
   for (let index = 0; index < CORS_HEADERS.length; index += 2) {
     lines.push(`${CORS_HEADERS[index]}: ${CORS_HEADERS[index + 1]}`);
   }

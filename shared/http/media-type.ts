@@ -5,6 +5,8 @@ import { parse } from 'content-type';
 
 /** Media type of every error body (RFC 9457 section 3). */
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
+/** And of every other body that we make. */
+export const JSON_MEDIA_TYPE = 'application/json; charset=utf-8';
 
 const JSON_TYPE = 'application/json';
 const MERGE_PATCH_TYPE = 'application/merge-patch+json';

@@ -6,6 +6,7 @@
 import { expect } from 'chai';
 import { CORS_HEADERS } from '../../shared/http/cors.ts';
 import { LISTENER_OPTIONS } from '../../shared/http/listener.ts';
+import { BODY_LIMITS } from '../../shared/http/slow-bodies.ts';
 import { exchange, type RawAnswer, type RawExchange } from '../support/raw-http.ts';
 import { head, StrictServer } from '../support/strict-server.ts';
 
@@ -249,12 +250,10 @@ describe('raw requests', () => {
   });
 
   describe('slow clients', () => {
-    const slow = new StrictServer({
-      ...LISTENER_OPTIONS,
-      headersTimeout: 100,
-      requestTimeout: 200,
-      connectionsCheckingInterval: 20,
-    });
+    const slow = new StrictServer(
+      { ...LISTENER_OPTIONS, headersTimeout: 100, connectionsCheckingInterval: 20 },
+      { ...BODY_LIMITS, wholeMs: 200, checkEachMs: 20 },
+    );
     before(() => slow.listen());
     after(() => slow.stop());
 

@@ -5,6 +5,7 @@
 import {
   createServer,
   type IncomingMessage,
+  type RequestListener,
   type Server,
   type ServerOptions,
   type ServerResponse,
@@ -14,6 +15,7 @@ import { ApiError } from '../../shared/errors.ts';
 import { PREFLIGHT_HEADERS } from '../../shared/http/cors.ts';
 import { condemn, guardListener, LISTENER_OPTIONS } from '../../shared/http/listener.ts';
 import { readBody } from '../../shared/http/read-body.ts';
+import { BODY_LIMITS, type BodyLimits } from '../../shared/http/slow-bodies.ts';
 import { checkRequest } from '../../shared/http/strict-request.ts';
 
 export class StrictServer {
@@ -21,11 +23,12 @@ export class StrictServer {
   readonly served: string[] = [];
   readonly #server: Server;
 
-  constructor(options: ServerOptions = LISTENER_OPTIONS) {
+  constructor(options: ServerOptions = LISTENER_OPTIONS, bodies: BodyLimits = BODY_LIMITS) {
     this.#server = createServer(options);
-    guardListener(this.#server, (req, res) => {
+    const serve: RequestListener = (req, res) => {
       this.#serve(req, res).catch((error: unknown) => writeError(res, error));
-    });
+    };
+    guardListener(this.#server, serve, { bodies });
   }
 
   get port(): number {

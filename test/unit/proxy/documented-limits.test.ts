@@ -18,6 +18,7 @@ import {
 } from '../../../shared/expressions/limits.ts';
 import { LISTENER_OPTIONS } from '../../../shared/http/listener.ts';
 import { TARGET_LENGTH_MAX } from '../../../shared/http/request-target.ts';
+import { BODY_LIMITS } from '../../../shared/http/slow-bodies.ts';
 import { HEADERS_MAX } from '../../../shared/http/strict-request.ts';
 import { JSON_MEMBERS_MAX } from '../../../shared/json-scan.ts';
 import { createProxyMetrics } from '../../../shared/observability/proxy-metrics.ts';
@@ -46,7 +47,10 @@ const LIMITS = {
     inProxy('destination', 'TARGET_LENGTH_MAX'),
   ),
   'a body that is read, packed and unpacked': bytes(inProxy('incoming-bytes', 'BODY_BYTES_MAX')),
-  'until all of a body has come from the caller': seconds(LISTENER_OPTIONS.requestTimeout),
+  'until all of a body that is read has come': seconds(BODY_LIMITS.wholeMs),
+  [`progress of a body that streams, in each ${seconds(BODY_LIMITS.progressMs)}`]: bytes(
+    BODY_LIMITS.progressBytes,
+  ),
   'distinct tokens of one request': count(DETOKENIZED_TOKENS_MAX),
   'expressions of one request': count(DETOKENIZATION_EXPRESSIONS_MAX),
   'what expressions add to a body': bytes(DETOKENIZATION_OUTPUT_MAX),

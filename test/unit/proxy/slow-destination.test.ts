@@ -5,9 +5,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type Exchange, sendOverUndici } from '../../../data-plane/proxy/exchange.ts';
-import { createPools } from '../../../data-plane/proxy/pools.ts';
+import {
+  type Exchange,
+  ExchangeEnded,
+  sendOverUndici,
+} from '../../../data-plane/proxy/exchange.ts';
 import { destinationError } from '../../../data-plane/proxy/proxy-error.ts';
 import { RequestBody } from '../../../data-plane/proxy/request-body.ts';
 import { type Delivery, deliver } from '../../../data-plane/proxy/response.ts';
@@ -16,6 +20,8 @@ import { type Destination, startEgress, startTcp } from '../egress/destinations.
 
 /** Short enough for a test, long enough for a handshake on a busy machine. */
 const SHORT_MS = 150;
+/** What the system takes of a body without anybody reading it takes its time, too. */
+const TAKING_MS = 1_000;
 
 describe('a destination that keeps one waiting', () => {
   const toClose: (() => unknown)[] = [];
@@ -57,45 +63,59 @@ describe('a destination that keeps one waiting', () => {
     });
   }
 
-  it('takes nothing of a body that streams: given up by the connection, since no answer is due yet', async () => {
-    const taken: Socket[] = [];
-    const destination = await startTcp((socket) => void taken.push(socket.pause()));
-    const egress = startEgress('127.0.0.0/8', [['127.0.0.1']]);
-    const pools = createPools({
-      agents: (limits, tls) => egress.agents(limits, tls),
-      dispatcher: (limits, tls) => egress.dispatcher({ headersTimeoutMs: 1_000, ...limits }, tls),
-    });
-    toClose.push(destination.close, () => pools.close());
+  it('takes nothing of a body that streams: 408', async () => {
     // More than the system holds for both ends; it comes by itself, so that nothing else ends it.
-    const { req } = await arrived(64 * 1024 * 1024);
-    const exchange = sendOverUndici(pools.dispatcher('tenant'), {
-      origin: `http://dest.example:${destination.port}`,
-      target: '/',
-      method: 'POST',
-      headers: [],
-      body: new RequestBody(req, 64 * 1024 * 1024),
-    });
+    const { exchange, leave } = await upload(64 * 1024 * 1024, 64 * 1024 * 1024, TAKING_MS);
     const error: unknown = await exchange.answer.then(() => undefined, destinationError);
     expect(error).to.include({ status: 408 });
-    // Who reads nothing does not notice that the other side has left.
-    for (const socket of taken) socket.resume();
-    await destination.allClosed();
+    await leave();
   });
 
-  /** A request whose body is on its way. */
-  async function arrived(bytes: number): Promise<{ req: IncomingMessage }> {
+  it('is not blamed for a caller whose body does not come', async () => {
+    const { exchange, leave } = await upload(1_000, 10, SHORT_MS);
+    const over = exchange.answer.catch((error: unknown) => error);
+    expect(await Promise.race([over, delay(SHORT_MS * 4)])).to.equal(undefined);
+    const gone = new ExchangeEnded('caller_gone');
+    exchange.abort(gone);
+    expect(await over).to.equal(gone);
+    await leave();
+  });
+
+  it('has its time from the end of a body that streams', async () => {
+    const { exchange, leave } = await upload(10, 10, SHORT_MS);
+    const error: unknown = await exchange.answer.then(() => undefined, destinationError);
+    expect(error).to.include({ status: 408 });
+    await leave();
+  });
+
+  /** Sends `sent` of `bytes` to a destination that reads nothing and says nothing. */
+  async function upload(bytes: number, sent: number, ms: number) {
+    const taken: Socket[] = [];
+    const destination = await startTcp((socket) => void taken.push(socket.pause()));
+    const dispatcher = startEgress('127.0.0.0/8', [['127.0.0.1']]).dispatcher();
+    toClose.push(destination.close, () => dispatcher.destroy());
     const server = createServer();
     const port = await listen(server, 0, '127.0.0.1');
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
     toClose.push(
       () => server.close(),
       () => socket.destroy(),
     );
-    socket.on('error', () => undefined);
     socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`);
-    socket.write(Buffer.alloc(bytes));
+    socket.write(Buffer.alloc(sent));
     const [req] = (await once(server, 'request')) as [IncomingMessage];
-    return { req };
+    const request = {
+      ...{ origin: `http://dest.example:${destination.port}`, target: '/', method: 'POST' },
+      ...{ headers: [], body: new RequestBody(req, bytes) },
+    };
+    return {
+      exchange: sendOverUndici(dispatcher, request, ms),
+      leave: async () => {
+        // Who reads nothing does not notice that the other side has left.
+        for (const one of taken) one.resume();
+        await destination.allClosed();
+      },
+    };
   }
 
   it('drips its body: the caller is reset, and both connections are closed', async () => {
