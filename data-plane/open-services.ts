@@ -20,6 +20,7 @@ import type { Pool } from '../shared/postgres/pool.ts';
 import { createScriptFetch } from '../shared/sandbox/script-fetch.ts';
 import { createConfigCache } from './config-cache/create-config-cache.ts';
 import { createPools } from './proxy/pools.ts';
+import { createProxyLog } from './proxy/proxy-log.ts';
 import { AnswerRoom } from './reactors/answer-room.ts';
 import { QueueRoom } from './reactors/queue-room.ts';
 import { createReactionQueue } from './reactors/reaction-queue.ts';
@@ -79,6 +80,7 @@ export function openServices(options: ServiceOptions): OpenServices {
   const proxying = {
     ...{ proxies, pools, egressAllow: settings.egressAllow, ephemeral: settings.ephemeralProxy },
     metrics: createProxyMetrics(metrics),
+    log: createProxyLog(log),
   };
   const auditMetrics = createAuditMetrics(metrics);
   const audit = createAuditWriter({ pool, mode: settings.audit, metrics: auditMetrics, log });

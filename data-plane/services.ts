@@ -26,6 +26,7 @@ import type { ProxyCache } from './config-cache/proxy-cache.ts';
 import type { ReactorCache } from './config-cache/reactor-cache.ts';
 import { PageRoom } from './page-room.ts';
 import type { DestinationPools } from './proxy/pools.ts';
+import type { ProxyLog } from './proxy/proxy-log.ts';
 import type { AnswerRoom } from './reactors/answer-room.ts';
 import type { QueueRoom } from './reactors/queue-room.ts';
 import type { ReactionQueue } from './reactors/reaction-queue.ts';
@@ -107,6 +108,7 @@ export interface ProxyServices {
   /** SALLYPORT_EPHEMERAL_PROXY: whether BT-PROXY-URL is served. */
   readonly ephemeral: boolean;
   readonly metrics: ProxyMetrics;
+  readonly log: ProxyLog;
 }
 
 export interface ProxyingServices extends Services {

@@ -93,26 +93,19 @@ function hasBody({ status }: DestinationAnswer, { method }: Sent): boolean {
   return method !== 'HEAD' && status !== 204 && status !== 304;
 }
 
-/** A leak is told without the value: that there was one is what the operator must know. */
 function tripwireFor(
-  { broughtOut, traceId: trace_id }: Sent,
-  { proxy_id, tenant_id, leak_tripwire }: ProxyCaller['proxy'],
-  { log, proxying: { metrics } }: ProxyingServices,
+  { broughtOut, traceId }: Sent,
+  proxy: ProxyCaller['proxy'],
+  { proxying: { metrics, log } }: ProxyingServices,
 ): Tripwire | undefined {
-  return createTripwire(broughtOut, leak_tripwire, {
+  return createTripwire(broughtOut, proxy.leak_tripwire, {
     found(place, count) {
       metrics.leaks.inc({ place }, count);
-      log.warn(
-        { trace_id, tenant_id, proxy_id, place, count },
-        'a destination sent back values that were brought out for it',
-      );
+      log.leaked(proxy, traceId, place, count);
     },
     unwatched(reason) {
       metrics.unwatched.inc({ reason });
-      log.warn(
-        { trace_id, tenant_id, proxy_id, reason },
-        'an answer was not searched for values that were brought out for it, or not to its end',
-      );
+      log.unwatched(proxy, traceId, reason);
     },
   });
 }

@@ -2,9 +2,10 @@
 import { ApiError } from '../../shared/errors.ts';
 import { discardBody } from '../../shared/http/read-body.ts';
 import { type FailureLog, writeAnswer } from '../answer.ts';
-import type { ProxyCall, ProxyOutcome } from '../routes/proxy.ts';
+import type { ProxyCall } from '../routes/proxy.ts';
 import { ExchangeEnded } from './exchange.ts';
 import { asApiError, proxyErrorAnswer } from './proxy-error.ts';
+import type { ProxyOutcome } from './proxy-outcome.ts';
 import { resetConnection } from './response.ts';
 import { TransformError } from './transform-failure.ts';
 

@@ -4,11 +4,11 @@
  */
 import { ApiError } from '../../shared/errors.ts';
 import { ScriptCallError } from '../../shared/sandbox/script-services.ts';
+import type { CachedProxy } from '../config-cache/proxy-cache.ts';
 import type { Answer } from '../exchange.ts';
 import type { ScriptProxyCall } from '../reactors/script-call-text.ts';
 import { refuseDepth } from '../reactors/script-depth.ts';
 import type { ScriptCaller } from '../reactors/script-exchange.ts';
-import type { ProxyOutcome } from '../routes/proxy.ts';
 import type { ProxyingServices, Services } from '../services.ts';
 import type { BroughtOut } from './brought-out.ts';
 import { callerWith, decideCurrently, type ProxyCaller } from './caller.ts';
@@ -18,6 +18,7 @@ import { headerOf, returnedHeaders } from './headers.ts';
 import { transformResponse } from './incoming-body.ts';
 import { contextOf, type Prepared, RequestPreparation } from './prepare.ts';
 import { asApiError, proxyErrorAnswer } from './proxy-error.ts';
+import type { ProxyOutcome } from './proxy-outcome.ts';
 import { isOurs, outcomeOf, unexpected } from './refuse.ts';
 import { scriptAnswerText } from './script-proxy-answer.ts';
 import { readScriptRequest, type ScriptProxyRequest } from './script-proxy-request.ts';
@@ -36,20 +37,31 @@ interface Ended {
   readonly outcome: ProxyOutcome;
   /** JSON text for the script. */
   readonly text: string;
+  readonly failure?: unknown;
+}
+
+interface Asked {
+  /** The proxy, once it is found: whose failures they are. */
+  through?: CachedProxy;
 }
 
 /** JSON text of the answer, a `proxy_error` included. Rejects when the run is over. */
 export async function proxyForScript(call: ScriptProxyCall, run: Run): Promise<string> {
   if (run.signal.aborted) throw runOver();
-  const { outcome, text } = await forward(call, run).catch((error) => refused(error, run));
-  run.services.proxying?.metrics.requests.inc({ outcome });
+  const asked: Asked = {};
+  const ended = await forward(call, asked, run).catch((error) => refused(error, run));
+  const { outcome, text, failure } = ended;
+  const { proxying } = run.services;
+  proxying?.metrics.requests.inc({ outcome });
+  const { through } = asked;
+  if (through !== undefined) proxying?.log.failed(through, run.caller.traceId, outcome, failure);
   if (outcome === 'caller_gone') throw runOver();
   return text;
 }
 
 const runOver = (): ScriptCallError => new ScriptCallError('The run is over.');
 
-async function forward(call: ScriptProxyCall, run: Run): Promise<Ended> {
+async function forward(call: ScriptProxyCall, asked: Asked, run: Run): Promise<Ended> {
   const { caller, services, signal } = run;
   if (!canForward(services)) throw new ApiError('unavailable', 'No requests are forwarded here');
   const request = readScriptRequest(call, caller);
@@ -59,6 +71,7 @@ async function forward(call: ScriptProxyCall, run: Run): Promise<Ended> {
   }
   const preparation = new RequestPreparation(request.incoming, request.asked, services);
   const found = await callerWith(application, request.asked, services);
+  asked.through = found.proxy;
   const { caller: through, decided } = await decideCurrently(
     found,
     async (current) => {
@@ -144,5 +157,5 @@ function refused(error: unknown, { caller: { traceId }, services: { log }, signa
   const apiError = known ?? unexpected();
   const { status, headers = [], body = '' } = proxyErrorAnswer(apiError);
   const text = scriptAnswerText(status, headers, Buffer.from(body));
-  return { outcome: outcomeOf(apiError), text };
+  return { outcome: outcomeOf(apiError), text, failure: error };
 }

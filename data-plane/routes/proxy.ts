@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../shared/errors.ts';
 import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
 import { type FailureLog, type ResponseContext, writeAnswer } from '../answer.ts';
+import type { CachedProxy } from '../config-cache/proxy-cache.ts';
 import { endTogether } from '../end-together.ts';
 import type { Answer } from '../exchange.ts';
 import type { BroughtOut } from '../proxy/brought-out.ts';
@@ -21,6 +22,7 @@ import {
   type Prepared,
   RequestPreparation,
 } from '../proxy/prepare.ts';
+import type { ProxyOutcome } from '../proxy/proxy-outcome.ts';
 import { type ProxyRequest, readProxyRequest } from '../proxy/read-request.ts';
 import { refuse } from '../proxy/refuse.ts';
 import { RequestBody } from '../proxy/request-body.ts';
@@ -34,19 +36,9 @@ export interface ProxyCall {
   readonly res: ServerResponse;
   readonly head: AcceptedRequest;
   readonly context: ResponseContext;
+  /** The proxy, once it is found: whose failures they are. */
+  through?: CachedProxy;
 }
-
-/** How a proxied request ended; a label of its metric. */
-export type ProxyOutcome =
-  | 'forwarded'
-  | 'custom_response'
-  | 'refused'
-  | 'transform_failed'
-  | 'destination_failed'
-  | 'destination_timeout'
-  | 'destination_reset'
-  | 'caller_gone'
-  | 'failed';
 
 /** Answers the request, whatever happens. */
 export async function proxy(
@@ -55,13 +47,17 @@ export async function proxy(
   logFailure: FailureLog,
 ): Promise<void> {
   let outcome: ProxyOutcome;
+  let failure: unknown;
   try {
     if (!canForward(services)) throw new ApiError('unavailable', 'No requests are forwarded here');
     outcome = await forward(call, services);
   } catch (error) {
+    failure = error;
     outcome = await refuse(call, error, logFailure);
   }
+  const { through, head } = call;
   services.proxying?.metrics.requests.inc({ outcome });
+  if (through !== undefined) services.proxying?.log.failed(through, head.traceId, outcome, failure);
 }
 
 function canForward(services: Services): services is ProxyingServices {
@@ -73,6 +69,7 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
   const request = readProxyRequest(req.url ?? '', req.rawHeaders);
   const finding = findCaller(request, head.apiKey, services);
   const found = finding instanceof Promise ? await finding : finding;
+  call.through = found.proxy;
   const preparation = new RequestPreparation(incomingFrom(call), request, services);
   const { caller, decided } = await decideCurrently(
     found,

@@ -163,6 +163,7 @@ describe('what goes through a proxy', function () {
   it('stands in no line that the processes wrote', () => {
     const output = installation.output();
     expect(output).to.contain('a destination sent back values');
+    expect(output).to.contain('a proxied request failed');
     expect(createScanner(needlesOf(CARDS))(Buffer.from(output))).to.deep.equal([]);
   });
 
