@@ -5,6 +5,7 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib';
 import type { ApiError } from '../../shared/errors.ts';
+import { GatheredBytes } from '../../shared/gathered-bytes.ts';
 import { contentCoding, type KnownCoding } from './content-coding.ts';
 import { type DestinationBody, PROGRESS_BYTES_MIN, PROGRESS_MS } from './destination-body.ts';
 import { type DestinationAnswer, ExchangeEnded } from './exchange.ts';
@@ -45,8 +46,7 @@ export async function readWholeAnswer(
 }
 
 function collect(body: DestinationBody, progressMs: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const gathered = new GatheredBytes();
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const giveUp = (error: unknown): void => {
     reject(error);
@@ -56,18 +56,17 @@ function collect(body: DestinationBody, progressMs: number): Promise<Buffer> {
   let before = 0;
   const timer = setInterval(() => {
     periods += 1;
-    const isStalled = length - before < PROGRESS_BYTES_MIN || periods >= PERIODS_MAX;
+    const isStalled = gathered.length - before < PROGRESS_BYTES_MIN || periods >= PERIODS_MAX;
     if (isStalled) giveUp(destinationError(new ExchangeEnded('timeout')));
-    before = length;
+    before = gathered.length;
   }, progressMs);
   body.deliverTo({
     data(chunk) {
-      length += chunk.length;
-      if (length <= TRANSFORMED_BYTES_MAX) chunks.push(chunk);
+      if (gathered.length + chunk.length <= TRANSFORMED_BYTES_MAX) gathered.push(chunk);
       else giveUp(tooLarge());
       return true;
     },
-    end: () => resolve(Buffer.concat(chunks)),
+    end: () => resolve(gathered.whole()),
     fail: (error) => reject(destinationError(error)),
   });
   return promise.finally(() => clearInterval(timer));

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../errors.ts';
+import { GatheredBytes } from '../gathered-bytes.ts';
 import { type Coding, decompress, readCoding } from './decompress.ts';
 
 /**
@@ -55,24 +56,19 @@ function readWireBytes(req: IncomingMessage, limitBytes: number): Promise<Buffer
 
 function collect(req: IncomingMessage, limitBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    let first: Buffer | undefined;
-    let rest: Buffer[] | undefined;
-    let total = 0;
+    const gathered = new GatheredBytes();
     const stop = () => {
       req.off('data', take).off('end', end).off('error', gone).off('close', gone);
     };
     const take = (chunk: Buffer) => {
-      total += chunk.length;
-      if (total > limitBytes) {
-        stop();
-        refuseTooLarge(req, limitBytes).catch(reject);
-      } else if (first === undefined) first = chunk;
-      else if (rest === undefined) rest = [first, chunk];
-      else rest.push(chunk);
+      gathered.push(chunk);
+      if (gathered.length <= limitBytes) return;
+      stop();
+      refuseTooLarge(req, limitBytes).catch(reject);
     };
     const end = () => {
       stop();
-      resolve(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, total));
+      resolve(gathered.whole());
     };
     const gone = () => {
       stop();

@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
+import { GatheredBytes } from '../gathered-bytes.ts';
 import { fetchError } from './script-fetch-failure.ts';
 
 /** Quoting blocks the process: 64 KiB take well under a millisecond. */
@@ -21,16 +22,14 @@ export async function collect(
   bytes_max: number,
   room: Room,
 ): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const gathered = new GatheredBytes();
   for await (const chunk of source) {
     if (!(chunk instanceof Uint8Array)) continue;
-    length += chunk.length;
-    if (length > bytes_max) throw fetchError('response_too_large');
+    if (gathered.length + chunk.length > bytes_max) throw fetchError('response_too_large');
     room.take(chunk.length);
-    chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
+    gathered.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
   }
-  return Buffer.concat(chunks, length);
+  return gathered.whole();
 }
 
 /**
