@@ -24,6 +24,8 @@ export class ProxyCaller implements ProxyRight {
   readonly application: CachedApplication | undefined;
   /** Whether Postgres said, after the request arrived, that both are current. */
   confirmed = false;
+  /** Whether the proxy was found to lead elsewhere by now, when the right was asked for again. */
+  isMoved = false;
   readonly #services: ProxyingServices;
   readonly #used = new UsedContainers();
 
@@ -35,6 +37,11 @@ export class ProxyCaller implements ProxyRight {
     this.proxy = proxy;
     this.application = application;
     this.#services = services;
+  }
+
+  /** The same, to be decided on anew. */
+  unconfirmed(): ProxyCaller {
+    return new ProxyCaller(this.proxy, this.application, this.#services);
   }
 
   /** What the caller may use; remembered, to be asked for again. */
@@ -90,7 +97,9 @@ export class ProxyCaller implements ProxyRight {
     const reading = await this.#services.gate.read(this.proxy.tenant_id);
     const now = await this.refreshed(reading);
     if (this.isAt(reading.config_version)) return;
-    // The one request goes on with what it was decided on; only the right to it must still be there.
+    // The one request goes on with what it was decided on; only the right to it must still be there, and nothing
+    // goes to where the proxy led before.
+    this.isMoved ||= now.proxy.destination_url !== this.proxy.destination_url;
     now.requireRight();
     if (now.application !== undefined) this.#used.requireStill(now.application);
   }

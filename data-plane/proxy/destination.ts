@@ -89,8 +89,12 @@ export function isWithinBase(path: string): boolean {
   return false;
 }
 
+/** What the URL standard drops wherever it stands: between two dots, too. */
+const DROPPED = /[\t\n\r]/g;
+
 /** An empty segment counts: `//host/` is an address without its scheme. */
-function hasClimbingSegment(path: string): boolean {
+function hasClimbingSegment(decoded: string): boolean {
+  const path = decoded.replace(DROPPED, '');
   const segments = path.split(/[/\\]/);
   return segments.some((segment) => CLIMBING.test(segment)) || /[/\\]{2}/.test(path);
 }

@@ -19,6 +19,8 @@ export interface OutgoingRequest {
   /** Names and values in turn, without Host and framing. */
   readonly headers: string[];
   readonly body: Buffer | RequestBody | undefined;
+  /** On the monotonic clock: not to be sent any more when it has not begun by then. */
+  readonly leaveBy?: number | undefined;
 }
 
 export interface DestinationAnswer {
@@ -30,7 +32,7 @@ export interface DestinationAnswer {
 
 /** Why an exchange was ended on this side. */
 export class ExchangeEnded extends Error {
-  readonly reason: 'timeout' | 'caller_gone' | 'informational' | 'status';
+  readonly reason: 'timeout' | 'caller_gone' | 'informational' | 'status' | 'late';
 
   constructor(reason: ExchangeEnded['reason']) {
     super(`the exchange was ended: ${reason}`);
@@ -47,13 +49,17 @@ export interface Exchange {
   abort(error: ExchangeEnded): void;
 }
 
-/** `answerWithinMs`: from the end of the request to the end of the answer's head (DeadlineTimer). */
+/**
+ * `answerWithinMs`: from the end of the request to the end of the answer's head (DeadlineTimer). `onOver`: called
+ * at the end of the answer, or of the attempt to get one.
+ */
 export function sendOverUndici(
   dispatcher: Pick<Dispatcher, 'dispatch'>,
   request: OutgoingRequest,
   answerWithinMs = ANSWER_WITHIN_MS,
+  onOver: () => void = () => undefined,
 ): Exchange {
-  const exchange = new UndiciExchange(request.body, answerWithinMs);
+  const exchange = new UndiciExchange(request, answerWithinMs, onOver);
   const { origin, target, method, headers, body } = request;
   const isStream = body !== undefined && !Buffer.isBuffer(body);
   dispatcher.dispatch(
@@ -80,12 +86,16 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   #resolve: (answer: DestinationAnswer) => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
   readonly #timer: DeadlineTimer;
+  readonly #onOver: () => void;
+  readonly #leaveBy: number | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #ended: ExchangeEnded | undefined;
   #body: DestinationBody | undefined;
   #informational = 0;
 
-  constructor(body: OutgoingRequest['body'], answerWithinMs: number) {
+  constructor({ body, leaveBy }: OutgoingRequest, answerWithinMs: number, onOver: () => void) {
+    this.#leaveBy = leaveBy;
+    this.#onOver = onOver;
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -104,7 +114,9 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    const isLate = this.#leaveBy !== undefined && performance.now() > this.#leaveBy;
     if (this.#ended !== undefined) controller.abort(this.#ended);
+    else if (isLate) this.abort(new ExchangeEnded('late'));
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
@@ -125,10 +137,12 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#onOver();
     this.#body?.end();
   }
 
   onResponseError(_controller: unknown, error: Error): void {
+    this.#onOver();
     this.#timer.stop();
     this.#reject(error);
     this.#body?.fail(error);

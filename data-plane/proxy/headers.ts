@@ -4,6 +4,7 @@
  * Flat name, value lists, as node:http gives and takes them.
  */
 import { isPlainText } from '../../shared/http/header-values.ts';
+import { namesProxyKey } from './read-request.ts';
 import { runtimeProblem } from './transform-failure.ts';
 
 /** RFC 9110 section 7.6.1, with the older ones that servers still send. */
@@ -49,7 +50,10 @@ export function forwardedHeaders(raw: readonly string[]): string[] {
     const name = raw[index] as string;
     const { lower, isForwarded } = passageOf(name);
     if (!isForwarded || !FORWARDED_NAME.test(name) || dropped?.has(lower)) continue;
-    kept.push(name, raw[index + 1] as string);
+    const value = raw[index + 1] as string;
+    // A page that was loaded with `?bt-proxy-key=…` names it in each request that it makes.
+    if (lower === 'referer' && namesProxyKey(value)) continue;
+    kept.push(name, value);
   }
   return kept;
 }

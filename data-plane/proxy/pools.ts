@@ -3,9 +3,12 @@ import { LRUCache } from 'lru-cache';
 import type { Agent } from 'undici';
 import type { Egress } from '../../shared/egress/create-egress.ts';
 import type { GuardedAgents } from '../../shared/egress/guarded-agents.ts';
+import { Places } from './places.ts';
 
 export interface DestinationPools {
   dispatcher(tenantId: string): Agent;
+  /** To be taken before either engine is used. */
+  places(tenantId: string): Places;
   /** For requests with headers of the connection, which the dispatcher refuses. */
   agents(tenantId: string): GuardedAgents;
   /** Ends what is under way and closes all connections. */
@@ -23,7 +26,16 @@ export function createPools(egress: Pick<Egress, 'dispatcher' | 'agents'>): Dest
     dispose: (agent) => void agent.close(),
   });
   const agents = new LRUCache<string, GuardedAgents>({ max: TENANTS_MAX });
+  const places = new LRUCache<string, Places>({ max: TENANTS_MAX });
   return {
+    places(tenantId) {
+      let own = places.get(tenantId);
+      if (own === undefined) {
+        own = new Places();
+        places.set(tenantId, own);
+      }
+      return own;
+    },
     dispatcher(tenantId) {
       let agent = dispatchers.get(tenantId);
       if (agent === undefined) {

@@ -39,8 +39,8 @@ export function destinationError(error: unknown): unknown {
 }
 
 function endedError(error: ExchangeEnded): Error {
-  // There is nobody to be told.
-  if (error.reason === 'caller_gone') return error;
+  // There is nobody to be told, or it is tried again.
+  if (error.reason === 'caller_gone' || error.reason === 'late') return error;
   return error.reason === 'timeout' ? timeoutError() : invalidAnswer(error);
 }
 

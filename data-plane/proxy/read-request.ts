@@ -66,6 +66,12 @@ function readHeaders(rawHeaders: readonly string[]): Map<string, string> {
   return given;
 }
 
+/** Whether the query of a URL has the key of a proxy in it. */
+export function namesProxyKey(url: string): boolean {
+  const mark = url.indexOf('?');
+  return mark >= 0 && takeKeys(url.slice(mark + 1)).keys.length > 0;
+}
+
 /** The query as it goes on, and the keys that were in it, in whatever spelling of the parameter. */
 function takeKeys(raw: string): { query: string; keys: string[] } {
   if (raw === '') return { query: '', keys: [] };

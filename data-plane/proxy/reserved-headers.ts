@@ -19,12 +19,19 @@ import {
 } from './exchange.ts';
 import type { ReservedHeaders } from './read-request.ts';
 
-/** `req` and `res` are the caller's: the answer is not written to them here. */
+interface Caller {
+  /** The answer is not written to them here. */
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** Called when the connection is free again, or there is none. */
+  onOver(): void;
+}
+
 export function sendReserved(
   agents: GuardedAgents,
   request: OutgoingRequest,
   reserved: ReservedHeaders,
-  { req, res }: { req: IncomingMessage; res: ServerResponse },
+  { req, res, onOver }: Caller,
   answerWithinMs = ANSWER_WITHIN_MS,
 ): Exchange {
   let outgoing: ClientRequest | undefined;
@@ -48,10 +55,18 @@ export function sendReserved(
       outgoing = made;
       limitInformational(made, abort);
       // What is left of the caller's body goes nowhere, so that its connection can be read to its end.
-      made.on('close', () => stream.destroy());
+      made.on('close', () => {
+        stream.destroy();
+        onOver();
+      });
       if (ended !== undefined) made.destroy(ended);
     });
     proxy.on('proxyRes', (incoming: IncomingMessage) => {
+      // A 101 that does not say to what: nobody asked for it, and what follows it is no HTTP.
+      if ((incoming.statusCode ?? 0) < 200) {
+        abort(new ExchangeEnded('status'));
+        return;
+      }
       timer.stop();
       incoming.on('end', () => endUnfinished(outgoing));
       resolve({
@@ -61,6 +76,7 @@ export function sendReserved(
       });
     });
     const onError = (error: unknown): void => {
+      onOver();
       timer.stop();
       reject(error);
     };
@@ -133,9 +149,11 @@ function streamOf(body: OutgoingRequest['body']): Readable {
 
 function limitInformational(made: ClientRequest, abort: (error: ExchangeEnded) => void): void {
   let count = 0;
-  made.on('information', () => {
+  made.on('information', ({ statusCode }) => {
     count += 1;
-    if (count > INFORMATIONAL_MAX) abort(new ExchangeEnded('informational'));
+    // Nobody asked for a 100 (RFC 9110 section 10.1.1); undici takes none either.
+    const isUnasked = statusCode === 100;
+    if (isUnasked || count > INFORMATIONAL_MAX) abort(new ExchangeEnded('informational'));
   });
   // Without a listener node:http closes the connection, and the request never ends.
   made.on('upgrade', (_answer, socket) => {

@@ -10,13 +10,13 @@ import type { ScriptProxyCall } from '../reactors/script-call-text.ts';
 import { refuseDepth } from '../reactors/script-depth.ts';
 import type { ScriptCaller } from '../reactors/script-exchange.ts';
 import type { ProxyingServices, Services } from '../services.ts';
-import type { BroughtOut } from './brought-out.ts';
 import { callerWith, decideCurrently, type ProxyCaller } from './caller.ts';
 import { isTransformed, receiveWhole } from './destination-answer.ts';
-import { type Exchange, ExchangeEnded, sendOverUndici } from './exchange.ts';
+import { ANSWER_WITHIN_MS, type Exchange, ExchangeEnded, sendOverUndici } from './exchange.ts';
 import { headerOf, returnedHeaders } from './headers.ts';
+import { type Departure, sendInTurn } from './in-turn.ts';
 import { transformResponse } from './incoming-body.ts';
-import { contextOf, type Prepared, RequestPreparation } from './prepare.ts';
+import { contextOf, RequestPreparation } from './prepare.ts';
 import { asApiError, proxyErrorAnswer } from './proxy-error.ts';
 import type { ProxyOutcome } from './proxy-outcome.ts';
 import { isOurs, outcomeOf, unexpected } from './refuse.ts';
@@ -72,6 +72,7 @@ async function forward(call: ScriptProxyCall, asked: Asked, run: Run): Promise<E
   const preparation = new RequestPreparation(request.incoming, request.asked, services);
   const found = await callerWith(application, request.asked, services);
   asked.through = found.proxy;
+  const { traceId } = caller;
   const { caller: through, decided } = await decideCurrently(
     found,
     async (current) => {
@@ -80,18 +81,22 @@ async function forward(call: ScriptProxyCall, asked: Asked, run: Run): Promise<E
       return preparation.decide(current);
     },
     services,
-    caller.traceId,
+    traceId,
   );
   if ('custom' in decided) return customised(decided.custom);
   if (signal.aborted) throw new ExchangeEnded('caller_gone');
-  const exchange = open(request, through, decided, services);
-  const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
-  signal.addEventListener('abort', gone, { once: true });
-  try {
-    return await taken(exchange, decided.broughtOut, request, through, { ...run, services });
-  } finally {
-    signal.removeEventListener('abort', gone);
-  }
+  const turn = { preparation, services, traceId, gone: () => signal };
+  const sent = await sendInTurn({ caller: through, decided }, turn, async (departure) => {
+    const exchange = open(request, departure, services);
+    const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
+    signal.addEventListener('abort', gone, { once: true });
+    try {
+      return await taken(exchange, departure, request, { ...run, services });
+    } finally {
+      signal.removeEventListener('abort', gone);
+    }
+  });
+  return 'custom' in sent ? customised(sent.custom) : sent;
 }
 
 function canForward(services: Services): services is ProxyingServices {
@@ -104,21 +109,20 @@ function runsScripts({ proxy }: ProxyCaller): boolean {
 
 function open(
   { incoming: { head } }: ScriptProxyRequest,
-  { proxy: { destination, tenant_id } }: ProxyCaller,
-  { target, headers, body }: Exclude<Prepared, { custom: Answer }>,
+  { caller: { proxy }, decided: { target, headers, body }, place, leaveBy }: Departure,
   { proxying: { pools } }: ProxyingServices,
 ): Exchange {
-  const { origin } = destination;
-  const outgoing = { origin, target, method: head.method, headers, body };
-  return sendOverUndici(pools.dispatcher(tenant_id), outgoing);
+  const { origin } = proxy.destination;
+  const outgoing = { origin, target, method: head.method, headers, body, leaveBy };
+  const leave = (): void => place.leave();
+  return sendOverUndici(pools.dispatcher(proxy.tenant_id), outgoing, ANSWER_WITHIN_MS, leave);
 }
 
 /** The destination's answer, whole, decoded, and transformed where the proxy says so. */
 async function taken(
   exchange: Exchange,
-  broughtOut: BroughtOut,
+  { caller: through, decided: { broughtOut } }: Departure,
   { incoming: { head } }: ScriptProxyRequest,
-  through: ProxyCaller,
   { caller, services }: ProxyingRun,
 ): Promise<Ended> {
   const sent = { method: head.method, traceId: head.traceId, broughtOut };

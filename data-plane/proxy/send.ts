@@ -1,6 +1,12 @@
 /** Which engine carries a request to its destination. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Exchange, type OutgoingRequest, sendOverUndici } from './exchange.ts';
+import {
+  ANSWER_WITHIN_MS,
+  type Exchange,
+  type OutgoingRequest,
+  sendOverUndici,
+} from './exchange.ts';
+import type { Place } from './places.ts';
 import type { DestinationPools } from './pools.ts';
 import type { ReservedHeaders } from './read-request.ts';
 import { sendReserved } from './reserved-headers.ts';
@@ -12,7 +18,11 @@ export function send(
   request: OutgoingRequest,
   reserved: ReservedHeaders | undefined,
   caller: { readonly req: IncomingMessage; readonly res: ServerResponse },
+  place: Place,
 ): Exchange {
-  if (reserved === undefined) return sendOverUndici(pools.dispatcher(tenantId), request);
-  return sendReserved(pools.agents(tenantId), request, reserved, caller);
+  const leave = (): void => place.leave();
+  if (reserved === undefined) {
+    return sendOverUndici(pools.dispatcher(tenantId), request, ANSWER_WITHIN_MS, leave);
+  }
+  return sendReserved(pools.agents(tenantId), request, reserved, { ...caller, onOver: leave });
 }

@@ -13,6 +13,8 @@ import { type ExpressionTexts, KEPT } from './body-texts.ts';
 const OPENING = /(?:\{|%7[bB]){2}/g;
 const HINTS = ['{', '%7b', '%7B'];
 const ROOT = 'body';
+const PLUS = 0x2b;
+const SPACE = 0x20;
 
 interface Field {
   /** Of the encoded value. */
@@ -76,9 +78,11 @@ function decodeValue(value: string, field: Field): string {
 
 /** `undefined` for what is not percent-encoded UTF-8. */
 function decode(encoded: string): string | undefined {
-  const spaced = encoded.replaceAll('+', ' ');
+  const bytes = Buffer.from(encoded, 'latin1');
+  // In place: to replace millions in a text takes half a second.
+  for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === PLUS) bytes[at] = SPACE;
   // Bytes that a client left as they are may be UTF-8 too.
-  const text = utf8Text(Buffer.from(spaced, 'latin1'));
+  const text = utf8Text(bytes);
   try {
     return text === undefined ? undefined : decodeURIComponent(text);
   } catch {

@@ -9,19 +9,14 @@ import { type FailureLog, type ResponseContext, writeAnswer } from '../answer.ts
 import type { CachedProxy } from '../config-cache/proxy-cache.ts';
 import { endTogether } from '../end-together.ts';
 import type { Answer } from '../exchange.ts';
-import type { BroughtOut } from '../proxy/brought-out.ts';
 import { decideCurrently, findCaller, type ProxyCaller } from '../proxy/caller.ts';
 import { isTransformed, isWhole, receive, type WholeAnswer } from '../proxy/destination-answer.ts';
 import { type DestinationAnswer, type Exchange, ExchangeEnded } from '../proxy/exchange.ts';
 import { headerOf } from '../proxy/headers.ts';
+import { type Departure, sendInTurn } from '../proxy/in-turn.ts';
 import { transformResponse } from '../proxy/incoming-body.ts';
 import { readIncomingBytes } from '../proxy/incoming-bytes.ts';
-import {
-  contextOf,
-  type IncomingRequest,
-  type Prepared,
-  RequestPreparation,
-} from '../proxy/prepare.ts';
+import { contextOf, type IncomingRequest, RequestPreparation } from '../proxy/prepare.ts';
 import type { ProxyOutcome } from '../proxy/proxy-outcome.ts';
 import { type ProxyRequest, readProxyRequest } from '../proxy/read-request.ts';
 import { refuse } from '../proxy/refuse.ts';
@@ -71,40 +66,68 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
   const found = finding instanceof Promise ? await finding : finding;
   call.through = found.proxy;
   const preparation = new RequestPreparation(incomingFrom(call), request, services);
+  const { traceId } = head;
   const { caller, decided } = await decideCurrently(
     found,
     (current) => preparation.decide(current),
     services,
-    head.traceId,
+    traceId,
   );
   if ('custom' in decided) return answerCustom(call, decided.custom);
   if (call.res.destroyed) return 'caller_gone';
-  const exchange = open(call, request, caller, decided, services);
-  const answer = await answerOf(exchange, call, caller, decided.broughtOut, services);
+  const turn = { preparation, services, traceId, gone: () => signalOf(call.res) };
+  const sent = await sendInTurn({ caller, decided }, turn, (departure) =>
+    answerOf(open(call, request, departure, services), call, departure, services),
+  );
+  return 'custom' in sent ? answerCustom(call, sent.custom) : passAnswer(call, sent, services);
+}
+
+/** An answer that has begun, and by what it came. */
+interface Received {
+  readonly caller: ProxyCaller;
+  readonly exchange: Exchange;
+  readonly answer: DestinationAnswer | WholeAnswer;
+}
+
+function passAnswer(
+  call: ProxyCall,
+  { caller, exchange, answer }: Received,
+  services: ProxyingServices,
+): ProxyOutcome | Promise<ProxyOutcome> {
   if (call.res.destroyed) {
     exchange.abort(new ExchangeEnded('caller_gone'));
     return 'caller_gone';
   }
   if (!isWhole(answer)) return answerStream(call, answer);
   const transform = caller.proxy.response_transform;
-  if (transform === null || !isTransformed(answer, head.method)) return answerWhole(call, answer);
+  const isPlain = transform === null || !isTransformed(answer, call.head.method);
+  if (isPlain) return answerWhole(call, answer);
   return answerTransformed(call, answer, caller, transform, services);
+}
+
+/** Aborted when the connection of the caller is closed. */
+function signalOf(res: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  res.once('close', () => controller.abort());
+  if (res.destroyed) controller.abort();
+  return controller.signal;
 }
 
 /** Ends the exchange when its caller goes; from here on that is for whoever delivers the body. */
 async function answerOf(
   exchange: Exchange,
   { res, head: { method, traceId } }: ProxyCall,
-  caller: ProxyCaller,
-  broughtOut: BroughtOut,
+  { caller, decided: { broughtOut } }: Departure,
   services: ProxyingServices,
-): Promise<DestinationAnswer | WholeAnswer> {
+): Promise<Received> {
   const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
   res.on('close', gone);
   const hasTransform = caller.proxy.response_transform !== null;
   const isNeeded = (answer: DestinationAnswer) => hasTransform && isTransformed(answer, method);
   try {
-    return await receive(exchange, { method, traceId, broughtOut }, caller, services, isNeeded);
+    const sent = { method, traceId, broughtOut };
+    const answer = await receive(exchange, sent, caller, services, isNeeded);
+    return { caller, exchange, answer };
   } finally {
     res.off('close', gone);
   }
@@ -131,13 +154,12 @@ const DELIVERIES = {
 function open(
   call: ProxyCall,
   { reserved }: ProxyRequest,
-  { proxy: { destination, tenant_id } }: ProxyCaller,
-  { target, headers, body }: Exclude<Prepared, { custom: Answer }>,
+  { caller: { proxy }, decided: { target, headers, body }, place, leaveBy }: Departure,
   { proxying: { pools } }: ProxyingServices,
 ): Exchange {
-  const { origin } = destination;
-  const outgoing = { origin, target, method: call.head.method, headers, body };
-  return send(pools, tenant_id, outgoing, reserved, call);
+  const { origin } = proxy.destination;
+  const outgoing = { origin, target, method: call.head.method, headers, body, leaveBy };
+  return send(pools, proxy.tenant_id, outgoing, reserved, call, place);
 }
 
 function answerStream(

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { useForwarding } from './forwarding.ts';
 import { OK } from './origin.ts';
-import { parseAnswer, type RawAnswer, request, sendRaw } from './raw-client.ts';
+import { parseAnswer, type RawAnswer, request, sendRaw, valuesOf } from './raw-client.ts';
 
 describe('forwarding', () => {
   const forwarding = useForwarding();
@@ -69,6 +69,15 @@ describe('forwarding', () => {
         ...Array(3).fill('GET /?own=1&a=1&b=%zz HTTP/1.1'),
         'GET /?own=1 HTTP/1.1',
       ]);
+    });
+
+    it('does not pass on a Referer that names the key', async () => {
+      const { origin, lines, proxyKey } = await behind();
+      const page = 'https://vault.example/proxy?';
+      await send('GET /proxy', [...lines, `Referer: ${page}a=1&bt%2Dproxy-key=${proxyKey}`]);
+      await send('GET /proxy', [...lines, `Referer: ${page}a=bt-proxy-key`]);
+      const referers = origin.received.flatMap((one) => valuesOf(one, 'referer'));
+      expect(referers).to.deep.equal([`${page}a=bt-proxy-key`]);
     });
 
     it('serves every method, with and without a body', async () => {

@@ -115,6 +115,8 @@ describe('reserved headers of the connection', () => {
       ['HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 502],
       [`${'HTTP/1.1 103 X\r\n\r\n'.repeat(1_000)}${OK}`, 502],
       ['HTTP/1.1 101 X\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n', 502],
+      ['HTTP/1.1 101 X\r\nContent-Length: 2\r\n\r\nab', 502],
+      [`HTTP/1.1 100 Continue\r\n\r\n${OK}`, 502],
       [OK, 200],
     ];
     for (const [bytes, status] of cases) {

@@ -20,7 +20,8 @@ function readings(target: string): string[] {
   for (let times = 0; times <= 3; times += 1) {
     const slashed = path.replaceAll('\\', '/');
     const withoutParameters = slashed.replace(/;[^/]*/g, '');
-    all.push(slashed, withoutParameters, slashed.split('\0')[0] ?? '');
+    const byStandard = slashed.replaceAll(/[\t\n\r]/g, '');
+    all.push(slashed, withoutParameters, slashed.split('\0')[0] ?? '', byStandard);
     path = path.replace(/%([0-9a-f]{2})/gi, (_, byte: string) =>
       String.fromCharCode(Number.parseInt(byte, 16)),
     );
@@ -61,6 +62,9 @@ describe('the target at a destination', () => {
         'a',
         '%00',
         '%20',
+        '%09',
+        '%0a',
+        '%250d',
         '?',
         '#',
         '%3f',

@@ -57,6 +57,21 @@ describe('the kind of a body', () => {
   }
 });
 
+describe('a JSON body that is a text', () => {
+  const body = Buffer.from('"caf\\u00e9"');
+  const as = seenJson(body.toString());
+
+  it('stays JSON when the transform returns it as it was', () => {
+    expect(message({ body: 'café' }, { body, as }).body).to.equal('"caf\\u00e9"');
+    const headers = { 'Content-Type': 'text/plain' };
+    expect(message({ body: 'café', headers }, { body, as }).body).to.equal('café');
+  });
+
+  it('is the text that it is changed to', () => {
+    expect(message({ body: 'tea' }, { body, as }).body).to.equal('tea');
+  });
+});
+
 describe('a body as a transform sees it', () => {
   it('is null when there is none, text otherwise', () => {
     expect(seen('', 'text/plain')).to.equal(null);

@@ -1,0 +1,75 @@
+/**
+ * As many requests of a tenant are under way to one destination as it may have connections there. The others
+ * wait here, before anything of them is handed to an engine: whoever waits longer than it takes to decide is
+ * decided anew when it is its turn, since nothing may leave by a right that was revoked meanwhile.
+ */
+
+/** Enough for one worker at full load on one destination. */
+export const CONNECTIONS_MAX = 64;
+
+export interface Place {
+  /** To be called when the request is over, however it ended; further calls do nothing. */
+  leave(): void;
+}
+
+interface Destination {
+  taken: number;
+  /** In the order in which they came. */
+  readonly waiting: Set<() => void>;
+}
+
+/** Of one tenant. */
+export class Places {
+  readonly #max: number;
+  readonly #destinations = new Map<string, Destination>();
+
+  constructor(max = CONNECTIONS_MAX) {
+    this.#max = max;
+  }
+
+  /** `undefined` where one must wait. */
+  enter(origin: string): Place | undefined {
+    const at = this.#destinations.get(origin) ?? { taken: 0, waiting: new Set() };
+    if (at.taken >= this.#max) return undefined;
+    at.taken += 1;
+    this.#destinations.set(origin, at);
+    return this.#placeAt(origin, at);
+  }
+
+  /** Rejects with the signal's reason. */
+  async wait(origin: string, signal: AbortSignal): Promise<Place> {
+    signal.throwIfAborted();
+    const free = this.enter(origin);
+    if (free !== undefined) return free;
+    const at = this.#destinations.get(origin) as Destination;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const giveUp = (): void => {
+      // At once: else the next place would be handed to nobody.
+      at.waiting.delete(resolve);
+      reject(signal.reason);
+    };
+    at.waiting.add(resolve);
+    signal.addEventListener('abort', giveUp, { once: true });
+    await promise.finally(() => signal.removeEventListener('abort', giveUp));
+    return this.#placeAt(origin, at);
+  }
+
+  #placeAt(origin: string, at: Destination): Place {
+    let isTaken = true;
+    return {
+      leave: () => {
+        if (!isTaken) return;
+        isTaken = false;
+        const [next] = at.waiting;
+        if (next !== undefined) {
+          // It has this place from now on.
+          at.waiting.delete(next);
+          next();
+          return;
+        }
+        at.taken -= 1;
+        if (at.taken === 0) this.#destinations.delete(origin);
+      },
+    };
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * More requests than a destination may have connections: the others wait, and what is revoked or deleted while they
+ * do is not sent (design section 1, invariant 4).
+ */
+import type { Socket } from 'node:net';
+import { expect } from 'chai';
+import { CONNECTIONS_MAX } from '../../data-plane/proxy/places.ts';
+import { OK, type Origin, startOrigin } from './origin.ts';
+import { type Proxies, startProxies } from './proxies.ts';
+import { parseAnswer, type RawResult, request, sendRaw } from './raw-client.ts';
+
+const HELD = 'held';
+
+describe('a request that waits for a place at its destination', () => {
+  let proxies: Proxies;
+  before(async () => {
+    proxies = await startProxies({ SANDBOX_HOSTS: '1' });
+  });
+  after(() => proxies?.stop());
+
+  let origin: Origin;
+  let held: Socket[];
+  beforeEach(async () => {
+    held = [];
+    origin = await startOrigin((socket, { body }) => {
+      if (body === HELD) held.push(socket);
+      else socket.write(OK);
+    });
+  });
+  afterEach(() => origin.close());
+
+  interface Waiting {
+    readonly applicationId: string;
+    readonly proxyId: string;
+    readonly token: string;
+    /** Lets one of those before it be answered. */
+    free(): void;
+    readonly answer: Promise<RawResult>;
+  }
+
+  /** All places are taken, and one more request with a token waits. */
+  async function fill(engine: readonly string[]): Promise<Waiting> {
+    const { key, id: applicationId } = await proxies.application({ permissions: ['token:use'] });
+    const proxy = await proxies.proxy({ destination_url: origin.url });
+    const token = await proxies.token('4242424242424242');
+    const ask = (body: string) => {
+      const lines = [
+        ...[`BT-API-KEY: ${key}`, `BT-PROXY-KEY: ${proxy.key}`, ...engine, 'Connection: close'],
+        ...['Content-Type: application/json', `Content-Length: ${body.length}`],
+      ];
+      return sendRaw(proxies.port, request('POST /proxy', lines, body));
+    };
+    for (let count = 0; count < CONNECTIONS_MAX; count += 1) void ask(HELD);
+    while (held.length < CONNECTIONS_MAX) await new Promise((resolve) => setTimeout(resolve, 10));
+    const answer = ask(JSON.stringify({ number: `{{ ${token} }}` }));
+    // Nothing shows that it waits; that it has not come is checked below.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(held).to.have.length(CONNECTIONS_MAX);
+    expect(origin.received).to.have.length(CONNECTIONS_MAX);
+    return {
+      ...{ applicationId, proxyId: proxy.id, token, answer },
+      free() {
+        for (const socket of held.splice(0)) socket.write(OK);
+      },
+    };
+  }
+
+  const brought = (): number => origin.received.filter(({ body }) => body.includes('4242')).length;
+
+  for (const engine of [[], ['BT-PROXY-CONNECTION: keep-alive']]) {
+    const by = engine.length === 0 ? 'undici' : 'http-proxy';
+    const changes: [name: string, line: (waiting: Waiting) => string, status: number][] = [
+      ['the token is deleted', ({ token }) => `DELETE /tokens/${token}`, 400],
+      ['the proxy is deleted', ({ proxyId }) => `DELETE /proxies/${proxyId}`, 404],
+      ['the application is deleted', (one) => `DELETE /applications/${one.applicationId}`, 401],
+    ];
+    for (const [name, line, status] of changes) {
+      it(`is not sent when ${name} meanwhile, by ${by}`, async () => {
+        const waiting = await fill(engine);
+        const isToken = line(waiting).includes('/tokens/');
+        const remover = await proxies.application({ permissions: ['token:delete'] });
+        await proxies.manage(line(waiting), isToken ? { key: remover.key } : {});
+        waiting.free();
+        expect(parseAnswer((await waiting.answer).text).status).to.equal(status);
+        expect(brought()).to.equal(0);
+      });
+    }
+
+    it(`is sent when it is its turn, by ${by}`, async () => {
+      const waiting = await fill(engine);
+      waiting.free();
+      expect(parseAnswer((await waiting.answer).text).status).to.equal(200);
+      expect(brought()).to.equal(1);
+    });
+  }
+
+  it('goes nowhere when its proxy leads elsewhere by then', async () => {
+    const elsewhere = await startOrigin(OK);
+    const waiting = await fill([]);
+    await proxies.manage(`PATCH /proxies/${waiting.proxyId}`, {
+      json: { destination_url: elsewhere.url },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+    waiting.free();
+    const { status } = parseAnswer((await waiting.answer).text);
+    await elsewhere.close();
+    expect(status).to.equal(503);
+    expect([brought(), elsewhere.received]).to.deep.equal([0, []]);
+  });
+
+  for (const engine of [[], ['BT-PROXY-CONNECTION: keep-alive']]) {
+    it(`leaves no place taken, however those before it end${engine.length > 0 ? ', by http-proxy' : ''}`, async () => {
+      const broken = await fill(engine);
+      for (const socket of held.splice(0)) socket.resetAndDestroy();
+      expect(parseAnswer((await broken.answer).text).status).to.equal(200);
+      origin.received.length = 0;
+      // It takes all places again.
+      const waiting = await fill(engine);
+      waiting.free();
+      expect(parseAnswer((await waiting.answer).text).status).to.equal(200);
+    });
+  }
+});
