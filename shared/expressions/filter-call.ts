@@ -2,12 +2,16 @@
  * Binds a filter call of the source to its filter: arguments are checked as early as they are
  * known, and every error gets the position of the filter.
  */
+import { nearName } from '../near-name.ts';
 import { ExpressionError } from './expression-error.ts';
 import { FILTERS } from './filters/catalogue.ts';
 import { type BoundFilter, type Filter, readArguments } from './filters/filter.ts';
 import type { Meter } from './meter.ts';
 import type { FilterCall, Value } from './parser.ts';
 import { pathReader, readMember } from './read-path.ts';
+
+/** A shorter name is within two edits of too many others: `mask` would be `last`. */
+const GUESSED_LENGTH_MIN = 5;
 
 /** Variables by name, e.g. `{ data, metadata }`. */
 export type Scope = Readonly<Record<string, unknown>>;
@@ -48,8 +52,15 @@ export function compileCall(call: FilterCall, isLast: boolean): Apply {
 
 function findFilter(name: string): Filter {
   const filter = FILTERS.get(name);
-  if (filter === undefined) throw new ExpressionError('Unknown filter');
+  if (filter === undefined) throw unknownFilter(name);
   return filter;
+}
+
+/** Names the filter that was probably meant, never what was written. */
+function unknownFilter(name: string): ExpressionError {
+  const near = name.length < GUESSED_LENGTH_MIN ? undefined : nearName(name, FILTERS.keys());
+  const question = near === undefined ? '' : `, did you mean ${near}?`;
+  return new ExpressionError(`Unknown filter${question}`);
 }
 
 function checkPlace(filter: Filter, isLast: boolean): void {

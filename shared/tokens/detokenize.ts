@@ -24,6 +24,9 @@ export const DETOKENIZED_TOKENS_MAX = 100;
  */
 const SEALED_BYTES_MAX = 20 * 1024 * 1024;
 
+/** Behind an unknown id with a dot, which may have been meant as a path: ids are taken literally. */
+const MEMBER_HINT = '; a member is taken by a filter: {{ <token id> | json: "$.number" }}';
+
 export interface DetokenizeContext {
   tenant_id: string;
   access: Access;
@@ -159,7 +162,11 @@ function refuseMissing(tokenIds: readonly string[], rows: readonly SealedRow[]):
   if (rows.length === tokenIds.length) return;
   const found = new Set(rows.map((row) => row.id));
   const missing = tokenIds.filter((id) => !found.has(id));
-  throw new ApiError('bad_request', `Failed to detokenize some tokens: ${missing.join(', ')}`);
+  const hint = missing.some((id) => id.includes('.')) ? MEMBER_HINT : '';
+  throw new ApiError(
+    'bad_request',
+    `Failed to detokenize some tokens: ${missing.join(', ')}${hint}`,
+  );
 }
 
 /** How each may be used. Using a token that one may not even see masked makes no sense: 403. */

@@ -126,6 +126,19 @@ describe('POST /detokenize', () => {
       const missing = `${expiring}, no-such-1, no-such-2`;
       expect(detail).to.equal(`Failed to detokenize some tokens: ${missing}`);
     });
+    it('are named with what a path would be, where one may have been meant', async () => {
+      const hint = '; a member is taken by a filter: {{ <token id> | json: "$.number" }}';
+      for (const id of [`${card.id}.number`, 'no.such.member']) {
+        const answer = await detokenize(['{{ no-such }}', `{{ ${id} }}`, '{{ none }}']);
+        expectProblem(answer, 400);
+        const named = `Failed to detokenize some tokens: no-such, ${id}, none`;
+        expect(answer.body.detail).to.equal(`${named}${hint}`);
+      }
+      // A dot in the id of a token that is there says nothing of the others.
+      const dotted = await plain('x', { id: 'dotted.id' });
+      const answer = await detokenize([`{{ ${dotted} }}`, '{{ no-such }}']);
+      expect(answer.body.detail).to.equal('Failed to detokenize some tokens: no-such');
+    });
     it('do not exist in other tenants', async () => {
       const tenant = await vault.control.addTenant('Other');
       const other = await vault.clientWith({ rules: REVEAL_ALL }, tenant);

@@ -188,4 +188,24 @@ describe('malformed expressions', () => {
     }
     expect(problemOf('ab {{ data | nope }}').position).to.equal(13);
   });
+
+  it('names the filter that was probably meant', () => {
+    const meant = {
+      revael_last: 'reveal_last',
+      card_maks: 'card_mask',
+      upcas: 'upcase',
+      Downcase: 'downcase',
+      tostring: 'to_string',
+      'reveal-last': 'reveal_last',
+    };
+    for (const [written, known] of Object.entries(meant)) {
+      const { message } = problemOf(`{{ data | ${written}: 4 }}`);
+      expect(message).to.equal(`Unknown filter, did you mean ${known}? (at character 10)`);
+    }
+    const others = ['nope', 'mask', 'bin', 'sha256', 'constructor', 'x'.repeat(4000)];
+    for (const written of others) {
+      const { message } = problemOf(`{{ data | ${written} }}`);
+      expect(message, written).to.equal('Unknown filter (at character 10)');
+    }
+  });
 });
