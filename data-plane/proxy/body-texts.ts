@@ -26,8 +26,12 @@ export interface ExpressionTexts {
   splice(values: readonly unknown[]): Buffer;
 }
 
-/** Reads what expressions see of the tokens, by id. */
-export type ReadViews = (tokens: TokensInUse) => Promise<ReadonlyMap<string, TokenView>>;
+export interface TokenAccess {
+  /** Asked when the first token is named, before anything is compiled: throws for who may use none. */
+  requireAny(): void;
+  /** Reads what expressions see of the tokens, by id. */
+  readViews(tokens: TokensInUse): Promise<ReadonlyMap<string, TokenView>>;
+}
 
 export interface DetokenizedBody {
   readonly body: Buffer;
@@ -39,16 +43,16 @@ export interface DetokenizedBody {
 
 /**
  * `undefined` when no text is an expression after all. Throws 400 at the path of a text that is
- * malformed, and what `readViews` throws.
+ * malformed, and what `access` throws.
  */
 export async function detokenizeTexts(
   found: ExpressionTexts,
-  readViews: ReadViews,
+  access: TokenAccess,
 ): Promise<DetokenizedBody | undefined> {
-  const named = new NamedTokens();
+  const named = new NamedTokens(() => access.requireAny());
   const compiled = compileAll(found, named);
   if (named.isEmpty) return undefined;
-  const views = await readViews(named);
+  const views = await access.readViews(named);
   const made: unknown[] = [];
   const values = evaluateAll(found, compiled, views, made);
   return { body: found.splice(values), views, made };

@@ -20,7 +20,12 @@ import { collecting } from './script-brought-out.ts';
 import { findFormTexts } from './splice-form.ts';
 import { findJsonTexts } from './splice-json.ts';
 import { runTransform } from './transform.ts';
-import type { ProxyContext, ProxyTransform, TransformedProxy } from './transform-context.ts';
+import type {
+  ProxyContext,
+  ProxyRight,
+  ProxyTransform,
+  TransformedProxy,
+} from './transform-context.ts';
 import { FORM_FIELDS_MAX, hasTooManyFields } from './transform-form.ts';
 import { headersText } from './transform-headers.ts';
 import {
@@ -152,8 +157,11 @@ async function detokenizeBody(
   context: ProxyContext,
   services: Services,
 ): Promise<DetokenizedBody | undefined> {
-  const readViews = (tokens: TokensInUse) => readViewsFor(tokens, context, services);
-  const detokenized = await detokenizeTexts(found, readViews);
+  const { right } = context;
+  const detokenized = await detokenizeTexts(found, {
+    requireAny: () => void userOf(right),
+    readViews: (tokens) => readViewsFor(tokens, context, services),
+  });
   if (detokenized === undefined) return undefined;
   if (detokenized.body.length > original.length + DETOKENIZATION_OUTPUT_MAX) {
     throw fieldError(ROOT, 'The result is too long');
@@ -169,10 +177,7 @@ async function readViewsFor(
 ): Promise<ReadonlyMap<string, TokenView>> {
   checkTokenCount(tokens.tokenIds.length, ROOT);
   const { tenant_id, proxy_id } = context.proxy;
-  const { access, application } = context.right;
-  if (access === undefined || application === undefined) {
-    throw new ApiError('forbidden', 'A request without BT-API-KEY cannot use tokens');
-  }
+  const { access, application } = userOf(context.right);
   const via = { type: 'proxy', id: proxy_id } as const;
   const origin = { head: { traceId: context.traceId }, via };
   return readTokenViews(tokens, {
@@ -184,6 +189,14 @@ async function readViewsFor(
     confirm: (reading) => context.confirm(reading),
     accessed: (rows) => recordAccess('use', rows, origin, application, { audit }),
   });
+}
+
+/** By whose right tokens are used. Throws 403 for an anonymous caller. */
+function userOf({ access, application }: ProxyRight) {
+  if (access === undefined || application === undefined) {
+    throw new ApiError('forbidden', 'A request without BT-API-KEY cannot use tokens');
+  }
+  return { access, application };
 }
 
 async function transformRequest(

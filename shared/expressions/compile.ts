@@ -5,7 +5,13 @@
 import { LRUCache } from 'lru-cache';
 import { ExpressionError } from './expression-error.ts';
 import { compileCall, compileValue, type Scope } from './filter-call.ts';
-import { CACHE_ENTRIES_MAX, CACHE_SOURCE_MAX, SOURCE_MAX } from './limits.ts';
+import {
+  CACHE_ENTRIES_MAX,
+  CACHE_FORMULA_MAX,
+  CACHE_LONG_FACTOR,
+  CACHE_SOURCE_MAX,
+  SOURCE_MAX,
+} from './limits.ts';
 import { Meter } from './meter.ts';
 import { type Expression, parseTemplate } from './parser.ts';
 import { isBytes, jsonLength, jsonText, toText } from './values.ts';
@@ -31,7 +37,8 @@ type Evaluate = (scope: Scope, meter: Meter) => unknown;
 const cache = new LRUCache<string, CompiledTemplate>({
   max: CACHE_ENTRIES_MAX,
   maxSize: CACHE_SOURCE_MAX,
-  sizeCalculation: (_template, source) => source.length,
+  sizeCalculation: (_template, { length }) =>
+    length <= CACHE_FORMULA_MAX ? length : length * CACHE_LONG_FACTOR,
 });
 
 /** True when `source` must be compiled: it has a placeholder, or braces that are not balanced. */

@@ -6,7 +6,11 @@ import { stringifyJson } from '../json-text.ts';
 import { tokenIdProblem } from '../tokens/token-id.ts';
 import { compileTemplate, hasExpression, type Template } from './compile.ts';
 import { ExpressionError } from './expression-error.ts';
-import { DETOKENIZATION_EXPRESSIONS_MAX, DETOKENIZATION_OUTPUT_MAX } from './limits.ts';
+import {
+  DETOKENIZATION_EXPRESSIONS_MAX,
+  DETOKENIZATION_FILTERS_MAX,
+  DETOKENIZATION_OUTPUT_MAX,
+} from './limits.ts';
 import { Meter } from './meter.ts';
 import { toText } from './values.ts';
 
@@ -26,11 +30,18 @@ export interface TokensInUse {
   readonly usesWhole: boolean;
 }
 
-/** What the texts of one request have in common: the tokens they name, and a bound of expressions. */
+/** What the texts of one request have in common: the tokens they name, and bounds of expressions. */
 export class NamedTokens implements TokensInUse {
   readonly #ids = new Set<string>();
+  readonly #onName: () => void;
   #usesWhole = false;
   #expressions = 0;
+  #filters = 0;
+
+  /** `onName` may throw for who uses no tokens, before anything is compiled for it. */
+  constructor(onName: () => void = () => undefined) {
+    this.#onName = onName;
+  }
 
   get tokenIds(): readonly string[] {
     return [...this.#ids];
@@ -45,6 +56,7 @@ export class NamedTokens implements TokensInUse {
   }
 
   add(tokenId: string, isWhole: boolean): void {
+    this.#onName();
     this.#ids.add(tokenId);
     this.#usesWhole ||= isWhole;
   }
@@ -53,6 +65,14 @@ export class NamedTokens implements TokensInUse {
   count(expressions: number): void {
     this.#expressions += expressions;
     if (this.#expressions > DETOKENIZATION_EXPRESSIONS_MAX) throw tooManyExpressions();
+  }
+
+  /** Characters of filters that are to be compiled. Throws ExpressionError when there are too many. */
+  countFilters(characters: number): void {
+    this.#filters += characters;
+    if (this.#filters > DETOKENIZATION_FILTERS_MAX) {
+      throw new ExpressionError(`More than ${DETOKENIZATION_FILTERS_MAX} characters of filters`);
+    }
   }
 }
 
@@ -152,6 +172,7 @@ function compilePlaceholder(inside: string, open: number, named: NamedTokens): P
   named.add(tokenId, isWhole);
   const variable = isWhole ? 'token' : 'data';
   const filters = pipe < 0 ? '' : inside.slice(pipe);
+  named.countFilters(filters.length);
   // From an offset in the template that is compiled to the one in the source.
   const place = { shift: open + pipe - variable.length, end: open + 2 + inside.length };
   const template = compileAt(place, `{{${variable}${filters} }}`);

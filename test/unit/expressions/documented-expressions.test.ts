@@ -29,6 +29,7 @@ const LIMITS = {
   'characters that the expressions of a mask, an `id` or an index yield': count(limits.OUTPUT_MAX),
   'distinct tokens of one body': count(DETOKENIZED_TOKENS_MAX),
   'expressions of one body': count(limits.DETOKENIZATION_EXPRESSIONS_MAX),
+  'characters of their filters in all': count(limits.DETOKENIZATION_FILTERS_MAX),
   'what expressions put into one body, as JSON': bytes(limits.DETOKENIZATION_OUTPUT_MAX),
 };
 

@@ -23,9 +23,12 @@ export async function detokenized(
   const found = find(bytes);
   const done =
     found &&
-    (await detokenizeTexts(found, async ({ tokenIds }) => {
-      reads.push(tokenIds);
-      return new Map(tokenIds.map((id) => [id, viewOf(id, tokens[id])]));
+    (await detokenizeTexts(found, {
+      requireAny: () => undefined,
+      readViews: async ({ tokenIds }) => {
+        reads.push(tokenIds);
+        return new Map(tokenIds.map((id) => [id, viewOf(id, tokens[id])]));
+      },
     }));
   return { text: (done?.body ?? bytes).toString(), untouched: done === undefined, reads };
 }
