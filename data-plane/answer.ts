@@ -1,6 +1,6 @@
 /**
- * The only place of this plane where an answer or an error becomes status, headers and body. Headers
- * go to `writeHead` as one flat array, the body in one `end` with its length.
+ * Where an answer of this plane's own, or an error, becomes status, headers and body; those of destinations are
+ * written by proxy/response.ts. Headers go to `writeHead` as one flat array, the body in one `end` with its length.
  */
 import type { ServerResponse } from 'node:http';
 import { ApiError } from '../shared/errors.ts';

@@ -1,5 +1,5 @@
 /**
- * The public listener: strict check, per-turn drain, route table, one error writer. Requests are
+ * The public listener: strict check, per-turn drain, route table, errors as each path tells them. Requests are
  * queued in the 'request' event and served once per turn of the event loop, which is what forms the
  * read batches (measured: 1.4x at 64 connections).
  */
@@ -105,7 +105,7 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
     const headers = refused.code === 'method_not_allowed' ? { allow: ALLOW_HEADER } : {};
     const error = new ApiError(refused.code, refused.detail, { headers });
     if (isProxyPath(arrival.req.url ?? '')) void failProxied(arrival, error, context);
-    else fail(arrival, error, 'refused', context);
+    else void fail(arrival, error, 'refused', context);
   }
 
   async function failProxied(
@@ -160,7 +160,7 @@ export function createDataPlaneServer(options: ServerOptions): DataPlaneServer {
         `The path is served by ${allowed.join(', ')}`,
         { headers },
       );
-      fail(arrival, error, 'refused', context);
+      void fail(arrival, error, 'refused', context);
       return;
     }
     res.once('finish', () => measure(arrival, 'relay', res.statusCode));

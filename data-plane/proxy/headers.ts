@@ -131,8 +131,8 @@ export function returnedHeaders(raw: readonly string[], keepsLength: boolean): s
  */
 export function addedHeaders(returned: readonly string[], traceId: string): string[] {
   const added = ['bt-trace-id', traceId];
-  if (headerOf(returned, 'cache-control') === undefined) added.push('cache-control', 'no-store');
-  if (headerOf(returned, 'access-control-allow-origin') === undefined) {
+  if (firstHeader(returned, 'cache-control') === undefined) added.push('cache-control', 'no-store');
+  if (firstHeader(returned, 'access-control-allow-origin') === undefined) {
     added.push('access-control-allow-origin', '*');
   }
   // Lists of several headers are one list (RFC 9110 section 5.3).
@@ -141,7 +141,7 @@ export function addedHeaders(returned: readonly string[], traceId: string): stri
 }
 
 /** The first value of a header; `name` in lower case. */
-export function headerOf(headers: readonly string[], name: string): string | undefined {
+export function firstHeader(headers: readonly string[], name: string): string | undefined {
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const one = headers[index] as string;
     if (one.length === name.length && one.toLowerCase() === name) return headers[index + 1];

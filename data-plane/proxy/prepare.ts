@@ -10,7 +10,7 @@ import type { ProxyingServices } from '../services.ts';
 import { BroughtOut } from './brought-out.ts';
 import type { ProxyCaller } from './caller.ts';
 import { targetAt } from './destination.ts';
-import { DECODABLE, forwardedHeaders, headerOf, sentHeaders, withoutHeader } from './headers.ts';
+import { DECODABLE, firstHeader, forwardedHeaders, sentHeaders, withoutHeader } from './headers.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
 import { mustReadBody, prepareRequest } from './outgoing-body.ts';
 import type { ProxyRequest } from './read-request.ts';
@@ -96,7 +96,7 @@ export class RequestPreparation {
     // Nothing was put in or changed: the bytes that came are the bytes that go.
     const isEmpty = prepared.body === undefined && bytes.wire.length === 0;
     const isUntouched = isCoded && (isEmpty || prepared.body === bytes.decoded);
-    const coding = isUntouched ? headerOf(forwarded, 'content-encoding') : undefined;
+    const coding = isUntouched ? firstHeader(forwarded, 'content-encoding') : undefined;
     const { broughtOut } = prepared;
     const headers = [...prepared.headers, ...(coding ? ['Content-Encoding', coding] : [])];
     return {

@@ -30,7 +30,9 @@ const KEEP_ALIVE = /^(?:timeout|max)=\d{1,9}(?:\s*,\s*(?:timeout|max)=\d{1,9})?$
 
 /** Whether a path without its query, as the strict layer accepts it, is served by proxies. */
 export function isProxyPath(path: string): boolean {
-  return path.startsWith(PROXY_PATH) && (path.length === 6 || path[6] === '/' || path[6] === '?');
+  if (!path.startsWith(PROXY_PATH)) return false;
+  const next = path[PROXY_PATH.length];
+  return next === undefined || next === '/' || next === '?';
 }
 
 /** `url` is the target as sent. Throws 400. */

@@ -9,7 +9,7 @@ import type { ResponseContext } from '../answer.ts';
 import { endTogether } from '../end-together.ts';
 import { type DestinationBody, PROGRESS_BYTES_MIN, PROGRESS_MS } from './destination-body.ts';
 import type { DestinationAnswer } from './exchange.ts';
-import { addedHeaders, headerOf, returnedHeaders } from './headers.ts';
+import { addedHeaders, firstHeader, returnedHeaders } from './headers.ts';
 import { invalidAnswer } from './proxy-error.ts';
 
 /** Up to this a body is written as one text with its head: cheaper than two buffers, if copied twice. */
@@ -52,8 +52,8 @@ function mayHaveBody(status: number, { req }: ServerResponse): boolean {
  * section 6.3), whatever else is there. Read as the parsers of both engines do: no tab behind it.
  */
 function isFramed(headers: readonly string[]): boolean {
-  if (headerOf(headers, 'transfer-encoding') === undefined) {
-    return headerOf(headers, 'content-length') !== undefined;
+  if (firstHeader(headers, 'transfer-encoding') === undefined) {
+    return firstHeader(headers, 'content-length') !== undefined;
   }
   const last = headers.findLastIndex(
     (name, index) => index % 2 === 0 && name.toLowerCase() === 'transfer-encoding',

@@ -13,7 +13,7 @@ import type { ProxyingServices, Services } from '../services.ts';
 import { callerWith, decideCurrently, type ProxyCaller } from './caller.ts';
 import { isTransformed, receiveWhole } from './destination-answer.ts';
 import { ANSWER_WITHIN_MS, type Exchange, ExchangeEnded, sendOverUndici } from './exchange.ts';
-import { headerOf, returnedHeaders } from './headers.ts';
+import { firstHeader, returnedHeaders } from './headers.ts';
 import { type Departure, sendInTurn } from './in-turn.ts';
 import { transformResponse } from './incoming-body.ts';
 import { contextOf, RequestPreparation } from './prepare.ts';
@@ -133,7 +133,7 @@ async function taken(
     const kept = returnedHeaders(headers, false);
     return { outcome: 'forwarded', text: scriptAnswerText(status, kept, body) };
   }
-  const contentType = headerOf(headers, 'content-type');
+  const contentType = firstHeader(headers, 'content-type');
   const transformed = await transformResponse(
     transform,
     { body, contentType, headers },

@@ -84,7 +84,7 @@ function invalidHeader(): Error {
 }
 
 /** The last value of a header in a flat list; `name` in lower case. */
-export function headerOf(flat: readonly string[], name: string): string | undefined {
+export function lastHeader(flat: readonly string[], name: string): string | undefined {
   for (let index = flat.length - 2; index >= 0; index -= 2) {
     if (flat[index]?.toLowerCase() === name) return flat[index + 1];
   }

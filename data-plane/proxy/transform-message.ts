@@ -9,7 +9,7 @@ import { membersOf } from '../reactors/returned.ts';
 import { type BodyText, bodyKind, readBodyText, writeBodyText } from './body-text.ts';
 import { runtimeProblem } from './transform-failure.ts';
 import { formObject, printForm } from './transform-form.ts';
-import { headerOf, readHeaders } from './transform-headers.ts';
+import { lastHeader, readHeaders } from './transform-headers.ts';
 
 export interface Message {
   /** Empty: none. */
@@ -66,13 +66,13 @@ export function readMessage(returned: string, original: Message, seen: SeenBody)
 function printText(json: string, { body, headers }: Message, seen: SeenBody): Buffer {
   const text = String(JSON.parse(json));
   const isSame = seen.json.startsWith('"') && JSON.parse(seen.json) === text;
-  const isJson = bodyKind(headerOf(headers, 'content-type')) === 'json';
+  const isJson = bodyKind(lastHeader(headers, 'content-type')) === 'json';
   return isSame && isJson ? body : writeBodyText(text, seen);
 }
 
 /** A value that is no text: a form where the headers say so, JSON else. */
 function printValue(json: string, headers: string[]): Message {
-  const contentType = headerOf(headers, 'content-type');
+  const contentType = lastHeader(headers, 'content-type');
   if (contentType === undefined) {
     return { body: Buffer.from(json), headers: [...headers, 'content-type', 'application/json'] };
   }

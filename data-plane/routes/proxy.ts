@@ -1,5 +1,5 @@
 /**
- * `/proxy` and every path below it, by any method: find the proxy and the caller, put the values in,
+ * `/proxy` and every path below it, by any method that is served (OPTIONS is answered here, for browsers): find the proxy and the caller, put the values in,
  * forward the request, hand the destination's answer back (spec: Proxies; facts 10).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -12,7 +12,7 @@ import type { Answer } from '../exchange.ts';
 import { decideCurrently, findCaller, type ProxyCaller } from '../proxy/caller.ts';
 import { isTransformed, isWhole, receive, type WholeAnswer } from '../proxy/destination-answer.ts';
 import { type DestinationAnswer, type Exchange, ExchangeEnded } from '../proxy/exchange.ts';
-import { headerOf } from '../proxy/headers.ts';
+import { firstHeader } from '../proxy/headers.ts';
 import { type Departure, sendInTurn } from '../proxy/in-turn.ts';
 import { transformResponse } from '../proxy/incoming-body.ts';
 import { readIncomingBytes } from '../proxy/incoming-bytes.ts';
@@ -186,7 +186,7 @@ async function answerTransformed(
 ): Promise<ProxyOutcome> {
   const transformed = await transformResponse(
     transform,
-    { body, contentType: headerOf(headers, 'content-type'), headers },
+    { body, contentType: firstHeader(headers, 'content-type'), headers },
     contextOf(caller, call.context.traceId),
     services,
   );
