@@ -5,18 +5,20 @@
 import type { Next } from 'koa';
 import { ApiError } from '../shared/errors.ts';
 import { PROBLEM_MEDIA_TYPE } from '../shared/http/media-type.ts';
+import { createFailureLog, type FailureLog } from '../shared/observability/failure-log.ts';
 import type { Logger } from '../shared/observability/logger.ts';
 import { translateDatabaseError } from '../shared/postgres/database-error.ts';
 import type { RequestContext } from './request-state.ts';
 
 /** Answers whatever is thrown below with problem details (RFC 9457). */
 export function answerErrors({ log }: { log: Logger }) {
+  const logFailure = createFailureLog(log);
   return async (ctx: RequestContext, next: Next): Promise<void> => {
     try {
       await next();
     } catch (thrown) {
       const error = toApiError(thrown);
-      if (error.status >= 500) logFailure(log, ctx, error);
+      if (error.status >= 500) tellFailure(logFailure, ctx, error);
       writeError(ctx, error);
     }
   };
@@ -36,18 +38,13 @@ function writeError(ctx: RequestContext, error: ApiError): void {
   ctx.body = JSON.stringify(error.toProblem());
 }
 
-function logFailure(log: Logger, ctx: RequestContext, error: ApiError): void {
+function tellFailure(logFailure: FailureLog, ctx: RequestContext, error: ApiError): void {
   const { traceId, operation, caller } = ctx.state;
-  log.error(
-    {
-      err: error,
-      trace_id: traceId,
-      method: ctx.method,
-      route: operation?.path ?? 'unmatched',
-      status: error.status,
-      tenant_id: caller?.tenant_id,
-      application_id: caller?.application_id,
-    },
-    'request failed',
-  );
+  logFailure(error, traceId, {
+    method: ctx.method,
+    route: operation?.path ?? 'unmatched',
+    status: error.status,
+    tenant_id: caller?.tenant_id,
+    application_id: caller?.application_id,
+  });
 }

@@ -6,10 +6,11 @@ import type { ServerResponse } from 'node:http';
 import { ApiError } from '../shared/errors.ts';
 import { CORS_HEADERS, PREFLIGHT_HEADERS } from '../shared/http/cors.ts';
 import { JSON_MEDIA_TYPE, PROBLEM_MEDIA_TYPE } from '../shared/http/media-type.ts';
-import type { Logger } from '../shared/observability/logger.ts';
-import { onceASecond } from '../shared/observability/once-a-second.ts';
+import type { FailureLog } from '../shared/observability/failure-log.ts';
 import { translateDatabaseError } from '../shared/postgres/database-error.ts';
 import type { Answer } from './exchange.ts';
+
+export type { FailureLog };
 
 const COMMON_HEADERS = ['cache-control', 'no-store', ...CORS_HEADERS];
 
@@ -55,21 +56,6 @@ export function writePreflight(res: ServerResponse, { traceId, close }: Response
   if (close) flat.push('connection', 'close');
   res.writeHead(204, flat);
   res.end();
-}
-
-/** Logs why requests failed on our side. */
-export type FailureLog = (error: unknown, traceId: string) => void;
-
-/** A fault of ours is logged each time; an outage, which all requests share, once a second. */
-export function createFailureLog(log: Logger): FailureLog {
-  const logOutage = onceASecond<{ error: ApiError; trace_id: string }>(
-    ({ error, trace_id }, count) =>
-      log.error({ err: error.cause ?? error, trace_id, count }, 'requests answered 503'),
-  );
-  return (error, trace_id) => {
-    if (error instanceof ApiError && error.code === 'unavailable') logOutage({ error, trace_id });
-    else log.error({ err: error, trace_id }, 'request failed');
-  };
 }
 
 /** Any error as problem details. What is not an `ApiError` is a fault of ours: 500, and logged. */

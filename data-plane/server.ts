@@ -14,14 +14,9 @@ import {
   checkRequest,
   type RefusedRequest,
 } from '../shared/http/strict-request.ts';
+import { createFailureLog } from '../shared/observability/failure-log.ts';
 import type { HttpMetrics } from '../shared/observability/http-metrics.ts';
-import {
-  createFailureLog,
-  type ResponseContext,
-  writeAnswer,
-  writeError,
-  writePreflight,
-} from './answer.ts';
+import { type ResponseContext, writeAnswer, writeError, writePreflight } from './answer.ts';
 import { HttpExchange } from './exchange.ts';
 import { proxyErrorAnswer, proxyErrorBody } from './proxy/proxy-error.ts';
 import { isProxyPath, PROXY_PATH } from './proxy/read-request.ts';

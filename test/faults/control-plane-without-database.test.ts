@@ -1,17 +1,19 @@
 import { expect } from 'chai';
 import { createControlPlane } from '../../control-plane/create-control-plane.ts';
 import { localKeyEncryption } from '../../shared/crypto/local-key.ts';
-import { createLogger } from '../../shared/observability/logger.ts';
+import { ApiError } from '../../shared/errors.ts';
+import { createLogger, type Logger } from '../../shared/observability/logger.ts';
 import type { Plane } from '../../shared/process/serve-plane.ts';
 import { startTestControlPlane, type TestControlPlane } from '../support/control-plane.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts';
-import { call } from '../support/http-call.ts';
+import { call, type JsonObject } from '../support/http-call.ts';
 
 describe('the control plane without its database', () => {
   let server: TestControlPlane;
   let proxy: DatabaseProxy;
   let plane: Plane;
   let baseUrl: string;
+  let errors: [JsonObject, string][];
 
   before(async () => {
     server = await startTestControlPlane();
@@ -21,6 +23,8 @@ describe('the control plane without its database', () => {
   beforeEach(async () => {
     const { connectionString, kek } = server.database;
     proxy = await startDatabaseProxy(connectionString);
+    errors = [];
+    const error = (...line: unknown[]) => errors.push(line as [JsonObject, string]);
     plane = createControlPlane(
       {
         databaseUrl: proxy.connectionString,
@@ -33,7 +37,7 @@ describe('the control plane without its database', () => {
         port: 0,
         host: undefined,
       },
-      createLogger('test', 'silent'),
+      { ...createLogger('test', 'silent'), error: error as Logger['error'] },
     );
   });
   afterEach(async () => {
@@ -62,6 +66,21 @@ describe('the control plane without its database', () => {
     await proxy.comeBack();
     expect((await ask()).status).to.equal(200);
     expect(await plane.readiness()).to.deep.equal({ ready: true, problems: [] });
+  });
+
+  it('logs an outage once a second, with its cause and how many requests it was', async () => {
+    await start();
+    await ask();
+    await proxy.goAway();
+    const startedAt = performance.now();
+    for (let times = 0; times < 5; times += 1) expect((await ask()).status).to.equal(503);
+    const seconds = Math.ceil((performance.now() - startedAt) / 1_000);
+    expect(errors).to.have.lengthOf.within(1, seconds);
+    const [[fields, message]] = errors as [[JsonObject, string]];
+    expect(message).to.equal('requests answered 503');
+    expect(fields).to.have.all.keys('err', 'trace_id', 'count');
+    expect(fields).to.include({ count: 1 });
+    expect(fields.err).not.to.be.instanceOf(ApiError);
   });
 
   it('answers 503 when it is there and silent', async () => {
