@@ -8,8 +8,16 @@ import ajvFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import { type FieldErrors, validationError } from '../errors.ts';
 
-/** Facts 2.1: how a value of the wrong JSON type is reported. */
+/** Facts 2.1: how a value of the wrong JSON type is reported; what it should be is told behind it. */
 const WRONG_TYPE = 'Deserialization error, invalid input.';
+const TYPES: Readonly<Record<string, string>> = {
+  array: 'a list',
+  boolean: 'true or false',
+  integer: 'a whole number',
+  number: 'a number',
+  object: 'an object',
+  string: 'a text',
+};
 
 // One error per check: reporting all would let an array of a megabyte make half a million errors.
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, ownProperties: true });
@@ -77,16 +85,19 @@ function addError(
   schema: SchemaNode,
   error: ErrorObject | undefined,
 ): void {
-  const path = [name, ...declaredPath(schema, error?.instancePath ?? '')];
+  const pointer = error?.instancePath ?? '';
+  const known = declaredPath(schema, pointer);
+  const isNamed = known.length === segmentsOf(pointer).length;
+  const path = [name, ...known];
   if (error?.keyword === 'required') path.push(String(error.params.missingProperty));
-  errors[path.join('.')] = [messageOf(error)];
+  errors[path.join('.')] = [messageOf(error), ...expectedType(error, isNamed)];
 }
 
 /** The part of a JSON pointer that the schema knows: indexes and declared names, no made-up keys. */
 function declaredPath(schema: SchemaNode, pointer: string): string[] {
   const known: string[] = [];
   let node: SchemaNode | undefined = schema;
-  for (const segment of pointer.split('/').slice(1)) {
+  for (const segment of segmentsOf(pointer)) {
     const next: SchemaNode | undefined =
       node?.items ??
       (Object.hasOwn(node?.properties ?? {}, segment) ? node?.properties?.[segment] : undefined);
@@ -96,6 +107,8 @@ function declaredPath(schema: SchemaNode, pointer: string): string[] {
   }
   return known;
 }
+
+const segmentsOf = (pointer: string): string[] => pointer.split('/').slice(1);
 
 function messageOf(error: ErrorObject | undefined): string {
   const { keyword = '', params = {} } = error ?? {};
@@ -114,7 +127,7 @@ function messageOf(error: ErrorObject | undefined): string {
     case 'maximum':
       return `Must be ${params.comparison} ${params.limit}`;
     case 'enum':
-      return `Must be one of ${params.allowedValues.join(', ')}`;
+      return `Must be one of ${listed(params.allowedValues)}`;
     case 'pattern':
       return 'Contains characters that are not allowed here';
     case 'propertyNames':
@@ -124,6 +137,24 @@ function messageOf(error: ErrorObject | undefined): string {
     default:
       return WRONG_TYPE;
   }
+}
+
+/** Words of a closed list; null, which a list may have besides, is no word. */
+function listed(values: readonly (string | null)[]): string {
+  const words = values.filter((value) => value !== null).join(', ');
+  return values.includes(null) ? `${words} or null` : words;
+}
+
+/**
+ * What stands behind `WRONG_TYPE`, where one type is asked for; that null would do helps nobody. `isNamed`: the
+ * path is the value's own, not that of a map which has it under a name that the client made up.
+ */
+function expectedType(error: ErrorObject | undefined, isNamed: boolean): string[] {
+  if (error?.keyword !== 'type') return [];
+  const [type = '', ...others] = [error.params.type].flat().filter((name) => name !== 'null');
+  const words = others.length === 0 ? TYPES[type] : undefined;
+  if (words === undefined) return [];
+  return [isNamed ? `Must be ${words}` : `Each value must be ${words}`];
 }
 
 function unitOf(keyword: string): string {

@@ -157,7 +157,7 @@ describe('POST /applications', () => {
     expect(body.errors).to.have.all.keys('name', 'type', 'permissions');
     expect(body.errors)
       .to.have.property('name')
-      .that.deep.equals(['Deserialization error, invalid input.']);
+      .that.deep.equals(['Deserialization error, invalid input.', 'Must be a text']);
     expect(text).not.to.match(/4242|sneaky/);
   });
 });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { Type } from 'typebox';
+import { nullable } from '../../../shared/api/fields.ts';
 import { createToken, updateToken } from '../../../shared/api/tokens.ts';
 import { compileValidator } from '../../../shared/api/validate.ts';
 import { ApiError, type FieldErrors } from '../../../shared/errors.ts';
@@ -14,6 +15,12 @@ function errorsOf(work: () => unknown): FieldErrors {
   return {};
 }
 
+/** The message of the facts, then what was expected where that is one type. */
+function wrongType(expected?: string): string[] {
+  const asked = expected === undefined ? [] : [`Must be ${expected}`];
+  return ['Deserialization error, invalid input.', ...asked];
+}
+
 describe('compileValidator', () => {
   const schema = Type.Object({
     name: Type.String({ minLength: 1, maxLength: 3 }),
@@ -22,6 +29,11 @@ describe('compileValidator', () => {
     ),
     labels: Type.Optional(
       Type.Unsafe<object>({ type: 'object', additionalProperties: { type: 'string' } }),
+    ),
+    isOn: Type.Optional(nullable(Type.Boolean())),
+    either: Type.Optional(Type.Unsafe<number | boolean>({ type: ['number', 'boolean'] })),
+    word: Type.Optional(
+      Type.Unsafe<string | null>({ type: ['string', 'null'], enum: ['off', 'report', null] }),
     ),
   });
   const validate = compileValidator(schema);
@@ -37,7 +49,18 @@ describe('compileValidator', () => {
     ['a text', 'x', { body: ['A JSON object is required'] }],
     ['a missing member', {}, { name: ['This member is required'] }],
     ['a member that is null', { name: null }, { name: ['This member is required'] }],
-    ['a wrong type', { name: 1 }, { name: ['Deserialization error, invalid input.'] }],
+    ['a wrong type', { name: 1 }, { name: wrongType('a text') }],
+    [
+      'a wrong type where null may be',
+      { name: 'a', isOn: 'false' },
+      { isOn: wrongType('true or false') },
+    ],
+    ['a wrong type where several may be', { name: 'a', either: 'x' }, { either: wrongType() }],
+    [
+      'a word that is none of a list',
+      { name: 'a', word: 'on' },
+      { word: ['Must be one of off, report or null'] },
+    ],
     ['a text too long', { name: 'abcd' }, { name: ['At most 3 characters are allowed'] }],
     ['a text too short', { name: '' }, { name: ['At least 1 characters are required'] }],
     [
@@ -58,14 +81,14 @@ describe('compileValidator', () => {
     [
       'a made-up name',
       { name: 'a', labels: { '4242': 1 } },
-      { labels: ['Deserialization error, invalid input.'] },
+      { labels: [...wrongType(), 'Each value must be a text'] },
     ],
     [
       'two wrong members',
       { name: 1, parts: {} },
       {
-        name: ['Deserialization error, invalid input.'],
-        parts: ['Deserialization error, invalid input.'],
+        name: wrongType('a text'),
+        parts: wrongType('a list'),
       },
     ],
   ];
@@ -84,7 +107,7 @@ describe('compileValidator', () => {
     const strings = compileValidator(Type.Object({ list: Type.Array(Type.String()) }));
     const list = Array.from({ length: 100_000 }, () => 1);
     expect(errorsOf(() => strings({ list }))).to.deep.equal({
-      'list.0': ['Deserialization error, invalid input.'],
+      'list.0': wrongType('a text'),
     });
   });
 });
