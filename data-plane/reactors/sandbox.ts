@@ -50,9 +50,10 @@ export function startSandbox(
     thread_count: sandboxThreads,
     strict: sandboxStrict,
     onHostFailed: (err) => log.error({ err }, 'a sandbox host could not be started'),
-    onHostLost: (reason) => {
+    onHostLost: (reason, how) => {
       metrics.hostsLost.inc({ reason });
-      log.warn(`a sandbox host was lost and is replaced: ${reason}`);
+      const end = how === undefined ? reason : `${reason} with ${how}`;
+      log.warn(`a sandbox host was lost and is replaced: ${end}`);
     },
   }).then((started) => {
     supervisor = started;

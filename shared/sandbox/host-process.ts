@@ -55,8 +55,11 @@ export interface HostOptions {
   readonly onResult: (result: ResultMessage, body: string) => void;
   /** A run that is in this host calls out, or takes that back. */
   readonly onCall: (message: CallMessage | CancelMessage, body: string) => void;
-  /** `suspects`: the runs that can have caused it; none when nobody in it can. */
-  readonly onLost: (reason: LossReason, suspects: Suspects) => void;
+  /**
+   * `suspects`: the runs that can have caused it; none when nobody in it can. `how`: the signal or exit code
+   * of one that we did not kill.
+   */
+  readonly onLost: (reason: LossReason, suspects: Suspects, how: string | undefined) => void;
 }
 
 export class HostProcess {
@@ -98,13 +101,13 @@ export class HostProcess {
       if (this.#lastWords.length < LAST_WORDS_MAX) this.#lastWords += text.toString('latin1');
     });
     this.exited = new Promise((settle) => {
-      const end = (): void => {
+      const end = (how?: string): void => {
         reject(new Error(`a sandbox host ended: ${this.#lastWords.slice(0, LAST_WORDS_MAX)}`));
         settle();
-        this.#end();
+        this.#end(how);
       };
-      this.#child.once('exit', end);
-      this.#child.once('error', end);
+      this.#child.once('exit', (code, signal) => end(signal ?? `code ${code}`));
+      this.#child.once('error', () => end());
     });
     this.#poll = setInterval(() => this.#watch(), POLL_MS);
     this.#poll.unref();
@@ -221,7 +224,7 @@ export class HostProcess {
     }
   }
 
-  #end(): void {
+  #end(how: string | undefined): void {
     clearInterval(this.#poll);
     const reason = this.#lost ?? 'ended';
     const holders = this.#holders.readAndClose();
@@ -235,7 +238,8 @@ export class HostProcess {
     const held = this.#holders.isKnown ? holders.length > 0 : placed.size > 0;
     this.#threads.clear();
     const seen = inside.size > 0 || reason !== 'ended';
-    this.#options.onLost(reason, { held, placed, ids, seen });
+    const suspects = { held, placed, ids, seen };
+    this.#options.onLost(reason, suspects, this.#lost === undefined ? how : undefined);
   }
 }
 

@@ -101,11 +101,11 @@ export class HostSet {
       ...options,
       onResult: (result, body) => onResult(host, result, body),
       onCall: (message, body) => onCall(host, message, body),
-      onLost: (reason, suspects) => {
+      onLost: (...loss) => {
         this.#all.delete(host);
         if (!isReady) this.#noteFailure();
         this.#replace(host);
-        onLost(host, reason, suspects);
+        onLost(host, ...loss);
       },
     });
     this.#all.add(host);

@@ -41,8 +41,8 @@ export interface SupervisorOptions extends Partial<ShareLimits> {
   readonly modules_folder?: string;
   /** Refuse to start when hosts cannot be cut off from the network. */
   readonly strict: boolean;
-  /** A host ended other than by `close`. */
-  readonly onHostLost?: (reason: LossReason) => void;
+  /** A host ended other than by `close`. `how`: the signal or exit code, unless it was killed here. */
+  readonly onHostLost?: (reason: LossReason, how: string | undefined) => void;
   /** A host could not be started in place of a lost one, and will be tried again. */
   readonly onHostFailed?: (error: unknown) => void;
 }
@@ -95,8 +95,8 @@ export class Supervisor {
       rss_bytes_max: options.rss_bytes_max ?? rssBytesMax(thread_count),
       onResult: (host, result, body) => supervisor.#takeResult(host, result, body),
       onCall: (host, message, body) => supervisor.#takeCall(host, message, body),
-      onLost: (host, reason, suspects) => {
-        if (reason !== 'closed') options.onHostLost?.(reason);
+      onLost: (host, reason, suspects, how) => {
+        if (reason !== 'closed') options.onHostLost?.(reason, how);
         supervisor.#takeLoss(host, reason, suspects);
       },
       onFailed: options.onHostFailed,
