@@ -22,6 +22,8 @@ const FIELDS = [
   'attempt',
   'delay_ms',
   'count',
+  // Lines of its kind that were left out since the one before.
+  'repeated',
   'migration',
   'resource',
   // Of closed sets: how something ended, where it was found, why it was not done.
@@ -105,35 +107,55 @@ function allowedOnly(fields: Record<string, unknown>): Record<string, unknown> {
 }
 
 /**
- * Whether a line with these arguments of pino's is written at `now_ms`: of a warning or worse that is
- * about no request, one a second and kind. The kind is its text with the error's kind and message.
+ * Of warnings or worse that are about no request, one a second and kind is written; the kind is its text with
+ * the error's kind and message. Answers how many of its kind were left out since the one before, when a line
+ * with these arguments of pino's is written at `now_ms`; `undefined` when it is left out.
  */
-export function repeatFilter(): (args: unknown[], level: number, now_ms: number) => boolean {
-  const written = new Map<string, number>();
+export function repeatFilter(): (
+  args: unknown[],
+  level: number,
+  now_ms: number,
+) => number | undefined {
+  const kinds = new Map<string, { written_ms: number; left_out: number }>();
   return ([first, second], level, now_ms) => {
-    if (level < WARN) return true;
+    if (level < WARN) return 0;
     const fields = (typeof first === 'object' ? first : {}) as Record<string, unknown> | null;
     // Each request that failed is a line of its own, and so is the end of a process.
-    if (fields !== null && ('trace_id' in fields || 'exit_code' in fields)) return true;
+    if (fields !== null && ('trace_id' in fields || 'exit_code' in fields)) return 0;
     const { type, code, message } = describeError(fields?.err);
     const text = typeof first === 'string' ? first : second;
     const kind = JSON.stringify([level, text, type, code, message]);
-    if (now_ms - (written.get(kind) ?? Number.NEGATIVE_INFINITY) < REPEAT_MS) return false;
-    if (written.size >= KINDS_MAX) written.clear();
-    written.set(kind, now_ms);
-    return true;
+    const before = kinds.get(kind);
+    if (before !== undefined && now_ms - before.written_ms < REPEAT_MS) {
+      before.left_out += 1;
+      return undefined;
+    }
+    if (kinds.size >= KINDS_MAX) kinds.clear();
+    kinds.set(kind, { written_ms: now_ms, left_out: 0 });
+    return before?.left_out ?? 0;
   };
+}
+
+/** Arguments of pino's with how many lines of their kind were left out, if any. */
+function withRepeated(args: unknown[], repeated: number): unknown[] {
+  if (repeated === 0) return args;
+  const [first, ...others] = args;
+  return typeof first === 'string'
+    ? [{ repeated }, ...args]
+    : [{ ...(first as object), repeated }, ...others];
 }
 
 /** `name` tells the process apart, e.g. `data-plane`. */
 export function createLogger(name: string, level: string): Logger {
-  const isWritten = repeatFilter();
+  const leftOutBefore = repeatFilter();
   return pino(
     {
       level,
       hooks: {
         logMethod(args, method, number) {
-          if (isWritten(args, number, performance.now())) method.apply(this, args);
+          const repeated = leftOutBefore(args, number, performance.now());
+          if (repeated === undefined) return;
+          method.apply(this, withRepeated(args, repeated) as typeof args);
         },
       },
       base: { process: name, pid: process.pid },

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
 import { describeError, repeatFilter } from '../../../shared/observability/logger.ts';
 
@@ -47,20 +48,49 @@ describe('lines of a kind', () => {
   const lost = (code: string) => [{ err: Object.assign(new Error('lost'), { code }) }, 'lost'];
 
   it('are written once a second, and others beside them', () => {
-    const isWritten = repeatFilter();
-    expect(isWritten(lost('ECONNRESET'), 40, 0)).to.equal(true);
-    expect(isWritten(lost('ECONNRESET'), 40, 999)).to.equal(false);
-    expect(isWritten(lost('EPIPE'), 40, 999)).to.equal(true);
-    expect(isWritten(lost('ECONNRESET'), 50, 999)).to.equal(true);
-    expect(isWritten(lost('ECONNRESET'), 40, 1_000)).to.equal(true);
+    const leftOutBefore = repeatFilter();
+    expect(leftOutBefore(lost('ECONNRESET'), 40, 0)).to.equal(0);
+    expect(leftOutBefore(lost('ECONNRESET'), 40, 999)).to.equal(undefined);
+    expect(leftOutBefore(lost('EPIPE'), 40, 999)).to.equal(0);
+    expect(leftOutBefore(lost('ECONNRESET'), 50, 999)).to.equal(0);
+    expect(leftOutBefore(lost('ECONNRESET'), 40, 999)).to.equal(undefined);
+    expect(leftOutBefore(lost('ECONNRESET'), 40, 1_000)).to.equal(2);
+    expect(leftOutBefore(lost('ECONNRESET'), 40, 2_000)).to.equal(0);
   });
 
   it('are all written when they are about requests, or no warnings', () => {
-    const isWritten = repeatFilter();
+    const leftOutBefore = repeatFilter();
     for (let times = 0; times < 3; times++) {
-      expect(isWritten([{ trace_id: 'a' }, 'failed'], 50, 0)).to.equal(true);
-      expect(isWritten(['started'], 30, 0)).to.equal(true);
-      expect(isWritten(['said'], 40, 0)).to.equal(times === 0);
+      expect(leftOutBefore([{ trace_id: 'a' }, 'failed'], 50, 0)).to.equal(0);
+      expect(leftOutBefore(['started'], 30, 0)).to.equal(0);
+      expect(leftOutBefore(['said'], 40, 0)).to.equal(times === 0 ? 0 : undefined);
     }
+  });
+
+  it('carry how many were left out since the one before', () => {
+    const logger = new URL('../../../shared/observability/logger.ts', import.meta.url);
+    const program = `
+      import { createLogger } from '${logger}';
+      let now = 0;
+      performance.now = () => now;
+      const log = createLogger('test', 'info');
+      for (now of [0, 1, 2, 1_000, 2_000]) {
+        log.warn('said');
+        log.warn({ reason: 'why' }, 'told');
+      }`;
+    const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program]);
+    const lines = stderr
+      .toString()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ msg, reason, repeated }) => [msg, reason, repeated])).to.deep.equal([
+      ['said', undefined, undefined],
+      ['told', 'why', undefined],
+      ['said', undefined, 2],
+      ['told', 'why', 2],
+      ['said', undefined, undefined],
+      ['told', 'why', undefined],
+    ]);
   });
 });
