@@ -3,7 +3,7 @@
  * stops the start with one line that names the variable and never shows its value.
  */
 import { readFileSync } from 'node:fs';
-import { nearName } from '../shared/near-name.ts';
+import { unknownSettings } from './unknown-settings.ts';
 import type { VariableType } from './variable-types.ts';
 import {
   addressRanges,
@@ -209,13 +209,6 @@ export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
 }
 
-// Kubernetes announces a Service named sallyport(-…) to every container by variables of these forms.
-const KUBERNETES_SERVICE_LINK =
-  /^SALLYPORT_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
-/** Of this form a setting may be meant as well: the value tells. */
-const KUBERNETES_PORT_LINK = /^SALLYPORT_(?:[A-Z0-9_]+_)?PORT=(?:tcp|udp|sctp):\/\//;
-const PREFIX = 'SALLYPORT_';
-
 const entries = Object.entries(VARIABLES) as [keyof Environment, Variable<unknown>][];
 const namesOf = (variable: Variable<unknown>): string[] =>
   variable.secret === true ? [variable.name, `${variable.name}_FILE`] : [variable.name];
@@ -228,15 +221,8 @@ const KNOWN_NAMES = new Set(entries.flatMap(([, variable]) => namesOf(variable))
  * a TLS pair.
  */
 export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
-  for (const [name, value] of Object.entries(source)) {
-    if (!name.startsWith(PREFIX) || KNOWN_NAMES.has(name)) continue;
-    if (KUBERNETES_SERVICE_LINK.test(name)) continue;
-    if (KUBERNETES_PORT_LINK.test(`${name}=${value}`)) continue;
-    const plain = name.slice(PREFIX.length);
-    const near = KNOWN_NAMES.has(plain) ? plain : nearName(name, KNOWN_NAMES);
-    const advice = near === undefined ? 'see `npm run sallyport -- --help`' : `is it ${near}?`;
-    throw new EnvironmentError(`${name} is not a setting of Sallyport: ${advice}`);
-  }
+  const [unknown] = unknownSettings(source, KNOWN_NAMES);
+  if (unknown !== undefined) throw new EnvironmentError(unknown);
   const values = entries.map(([property, variable]) => [property, readVariable(variable, source)]);
   const environment = Object.fromEntries(values) as Environment;
   if ((environment.tlsCertFile === undefined) !== (environment.tlsKeyFile === undefined)) {
@@ -253,7 +239,9 @@ function readVariable(variable: Variable<unknown>, source: NodeJS.ProcessEnv): u
   if (given === undefined) return undefined;
   const value = variable.type.parse(given);
   if (value === undefined) {
-    throw new EnvironmentError(`${variable.name} must be ${variable.type.expected}`);
+    const advice = variable.type.advise?.(given);
+    const more = advice === undefined ? '' : ` (${advice})`;
+    throw new EnvironmentError(`${variable.name} must be ${variable.type.expected}${more}`);
   }
   return value;
 }

@@ -7,12 +7,18 @@ import { resolve } from 'node:path';
 import { isWellFormedApiKey } from '../shared/api-keys.ts';
 import { parseKek } from '../shared/crypto/local-key.ts';
 import { parseAllowList } from '../shared/egress/address-rules.ts';
-import { type AddressRange, formatAddressRange } from '../shared/egress/ip-address.ts';
+import {
+  type AddressRange,
+  formatAddressRange,
+  probableRange,
+} from '../shared/egress/ip-address.ts';
 
 export interface VariableType<T> {
   /** Completes "NAME must be …" and the documentation's column of types. */
   readonly expected: string;
   readonly parse: (text: string) => T | undefined;
+  /** Of a text that `parse` refuses: what is probably wrong with it, if that can be told without showing a secret. */
+  readonly advise?: (text: string) => string | undefined;
   /** The text from which `parse` reads the same value again (settings of a child process). */
   readonly print: (value: T) => string;
 }
@@ -85,6 +91,11 @@ export function url(...schemes: string[]): VariableType<string> {
 export const addressRanges: VariableType<readonly AddressRange[]> = {
   expected: 'a comma list of CIDR ranges, such as 127.0.0.0/8,fd00::/8',
   parse: (text) => (text === '' ? [] : parseAllowList(text)),
+  advise: (text) => {
+    const [meant] = text.split(',').flatMap((part) => probableRange(part.trim()) ?? []);
+    if (meant === undefined) return undefined;
+    return `the bits behind a prefix must be 0, is ${formatAddressRange(meant)} meant?`;
+  },
   print: (ranges) => ranges.map(formatAddressRange).join(','),
 };
 

@@ -55,18 +55,35 @@ export function formatIpAddress({ family, bits }: IpAddress): string {
  * behind the prefix is set: `10.1.2.3/8` is more likely a mistake than the whole of 10.0.0.0/8.
  */
 export function parseAddressRange(text: string): AddressRange | undefined {
+  const parsed = parseAnyRange(text);
+  return parsed !== undefined && bitsBehind(parsed) === 0n ? parsed : undefined;
+}
+
+/** The range that a text probably means which is none since bits behind its prefix are set. */
+export function probableRange(text: string): AddressRange | undefined {
+  const parsed = parseAnyRange(text);
+  if (parsed === undefined || bitsBehind(parsed) === 0n) return undefined;
+  return { ...parsed, bits: parsed.bits - bitsBehind(parsed) };
+}
+
+/** Whatever the bits behind the prefix. */
+function parseAnyRange(text: string): AddressRange | undefined {
   const [base = '', given, ...rest] = text.split('/');
   const address = parseIpAddress(base);
   if (address === undefined || rest.length > 0) return undefined;
-  const width = address.family === 4 ? 32 : 128;
+  const width = widthOf(address.family);
   if (given === undefined) return { ...address, prefix: width };
   if (!/^(?:0|[1-9]\d{0,2})$/.test(given)) return undefined;
   // A range of mapped addresses counts its prefix in 128 bits.
   const mapped = address.family === 4 && base.includes(':');
   const prefix = Number(given) - (mapped ? MAPPED_PREFIX_BITS : 0);
-  if (prefix < 0 || prefix > width) return undefined;
-  const behind = (1n << BigInt(width - prefix)) - 1n;
-  return (address.bits & behind) === 0n ? { ...address, prefix } : undefined;
+  return prefix < 0 || prefix > width ? undefined : { ...address, prefix };
+}
+
+const widthOf = (family: 4 | 6): number => (family === 4 ? 32 : 128);
+
+function bitsBehind({ family, bits, prefix }: AddressRange): bigint {
+  return bits & ((1n << BigInt(widthOf(family) - prefix)) - 1n);
 }
 
 /** The range as `parseAddressRange` reads it again. */
@@ -76,7 +93,7 @@ export function formatAddressRange(range: AddressRange): string {
 
 export function rangeContains(range: AddressRange, address: IpAddress): boolean {
   if (range.family !== address.family) return false;
-  const behind = BigInt((range.family === 4 ? 32 : 128) - range.prefix);
+  const behind = BigInt(widthOf(range.family) - range.prefix);
   return address.bits >> behind === range.bits >> behind;
 }
 

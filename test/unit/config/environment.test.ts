@@ -93,6 +93,19 @@ describe('readEnvironment', () => {
     });
   }
 
+  const meant: [string, string][] = [
+    ['127.0.0.1/8', '127.0.0.0/8'],
+    ['10.0.0.0/8, 192.168.7.9/24', '192.168.7.0/24'],
+    ['fd12::1/16', 'fd12:0:0:0:0:0:0:0/16'],
+  ];
+  for (const [given, range] of meant) {
+    it(`says that ${given} has bits behind its prefix, and which range is probably meant`, () => {
+      expect(failureOf({ SALLYPORT_EGRESS_ALLOW: given })).to.match(
+        new RegExp(`\\(the bits behind a prefix must be 0, is ${range} meant\\?\\)$`),
+      );
+    });
+  }
+
   it('refuses a SALLYPORT_ variable it does not know, such as a misspelt one', () => {
     expect(failureOf({ SALLYPORT_KEKS: 'secret' })).to.match(
       /^SALLYPORT_KEKS is not a setting of Sallyport: is it SALLYPORT_KEK\?$/,
