@@ -4,7 +4,8 @@
  */
 import { constants } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type Environment, EnvironmentError, readEnvironment } from '../config/environment.ts';
+import { type Environment, readEnvironment } from '../config/environment.ts';
+import { EnvironmentError } from '../config/read-variable.ts';
 import { failureLine } from '../embedded/failure-line.ts';
 import { createLogger, type Logger } from '../shared/observability/logger.ts';
 import { DEADLINE_MS_DEFAULT, DEADLINE_MS_MAX } from '../shared/sandbox/protocol.ts';

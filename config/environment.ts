@@ -2,9 +2,8 @@
  * Every setting of a Sallyport process, declared once. The only reader of `process.env`; a bad value
  * stops the start with one line that names the variable and never shows its value.
  */
-import { readFileSync } from 'node:fs';
+import { EnvironmentError, readVariable, type Variable } from './read-variable.ts';
 import { unknownSettings } from './unknown-settings.ts';
-import type { VariableType } from './variable-types.ts';
 import {
   addressRanges,
   apiKey,
@@ -17,18 +16,6 @@ import {
   port,
   url,
 } from './variable-types.ts';
-
-interface Variable<T> {
-  readonly name: string;
-  readonly type: VariableType<T>;
-  /** As text, parsed like a given value; absent when the variable may stay unset. */
-  readonly fallback?: string;
-  /** What the documentation says instead, where each process has its own default. */
-  readonly shownFallback?: string;
-  readonly text: string;
-  /** Has a `<NAME>_FILE` twin that names a file to read the value from. */
-  readonly secret?: true;
-}
 
 type RequiredVariable<T> = Variable<T> & { readonly fallback: string };
 type Value<V> =
@@ -204,11 +191,6 @@ export type Environment = {
   readonly [K in keyof typeof VARIABLES]: Value<(typeof VARIABLES)[K]>;
 };
 
-/** The environment is unusable; the message is the one line to print. */
-export class EnvironmentError extends Error {
-  override readonly name = 'EnvironmentError';
-}
-
 const entries = Object.entries(VARIABLES) as [keyof Environment, Variable<unknown>][];
 const namesOf = (variable: Variable<unknown>): string[] =>
   variable.secret === true ? [variable.name, `${variable.name}_FILE`] : [variable.name];
@@ -217,49 +199,35 @@ const KNOWN_NAMES = new Set(entries.flatMap(([, variable]) => namesOf(variable))
 /**
  * The typed settings of this process. An empty variable counts as unset; a secret is also read from
  * the file that its `<NAME>_FILE` twin names (one trailing line break is dropped).
- * Throws EnvironmentError for a bad value, an unknown SALLYPORT_… variable, a secret given twice, half
- * a TLS pair.
+ * Throws one EnvironmentError for all that is wrong: bad values, unknown SALLYPORT_… variables, secrets given
+ * twice, half a TLS pair.
  */
 export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
-  const [unknown] = unknownSettings(source, KNOWN_NAMES);
-  if (unknown !== undefined) throw new EnvironmentError(unknown);
-  const values = entries.map(([property, variable]) => [property, readVariable(variable, source)]);
+  const problems = unknownSettings(source, KNOWN_NAMES);
+  const values = entries.map(([property, variable]) => [
+    property,
+    readOrNote(() => readVariable(variable, source), problems),
+  ]);
   const environment = Object.fromEntries(values) as Environment;
   if ((environment.tlsCertFile === undefined) !== (environment.tlsKeyFile === undefined)) {
-    throw new EnvironmentError('TLS_CERT_FILE and TLS_KEY_FILE must be given together');
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be given together');
   }
   if (environment.testClockOffsetSeconds !== undefined && source.NODE_ENV !== 'test') {
-    throw new EnvironmentError('SALLYPORT_TEST_CLOCK_OFFSET is for tests: NODE_ENV is not test');
+    problems.push('SALLYPORT_TEST_CLOCK_OFFSET is for tests: NODE_ENV is not test');
   }
+  if (problems.length > 0) throw new EnvironmentError(problems.join('; '));
   return environment;
 }
 
-function readVariable(variable: Variable<unknown>, source: NodeJS.ProcessEnv): unknown {
-  const given = readTwin(variable, source) || source[variable.name] || variable.fallback;
-  if (given === undefined) return undefined;
-  const value = variable.type.parse(given);
-  if (value === undefined) {
-    const advice = variable.type.advise?.(given);
-    const more = advice === undefined ? '' : ` (${advice})`;
-    throw new EnvironmentError(`${variable.name} must be ${variable.type.expected}${more}`);
-  }
-  return value;
-}
-
-function readTwin(variable: Variable<unknown>, source: NodeJS.ProcessEnv): string | undefined {
-  const name = `${variable.name}_FILE`;
-  const file = variable.secret === true ? source[name] : undefined;
-  if (!file) return undefined;
-  if (source[variable.name])
-    throw new EnvironmentError(`give ${variable.name} or ${name}, not both`);
+/** What is read, or `undefined` when it cannot be, which is one more of the problems then. */
+function readOrNote(read: () => unknown, problems: string[]): unknown {
   try {
-    const text = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
-    if (text !== '') return text;
+    return read();
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'an error';
-    throw new EnvironmentError(`${name} names a file that cannot be read (${code})`);
+    if (!(error instanceof EnvironmentError)) throw error;
+    problems.push(error.message);
+    return undefined;
   }
-  throw new EnvironmentError(`${name} names an empty file`);
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Settings that a plane cannot do without; `npm start` gives them to the planes it starts. */
 import { type KeyEncryption, localKeyEncryption, parseKek } from '../shared/crypto/local-key.ts';
-import { type Environment, EnvironmentError } from './environment.ts';
+import type { Environment } from './environment.ts';
+import { EnvironmentError } from './read-variable.ts';
 
 export interface RequiredSettings {
   databaseUrl: string;

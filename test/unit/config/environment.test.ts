@@ -5,9 +5,9 @@ import { expect } from 'chai';
 import {
   childEnvironment,
   describeEnvironment,
-  EnvironmentError,
   readEnvironment,
 } from '../../../config/environment.ts';
+import { EnvironmentError } from '../../../config/read-variable.ts';
 import { generateApiKey } from '../../../shared/api-keys.ts';
 
 const KEK = Buffer.alloc(32, 7).toString('base64');
@@ -133,6 +133,16 @@ describe('readEnvironment', () => {
     expect(failureOf({ SALLYPORT_PORT: '4300' })).to.contain('is it PORT?');
     expect(failureOf({ SALLYPORT_METRICS_PORT: '1' })).to.contain('is it METRICS_PORT?');
     expect(failureOf({ SALLYPORT_DATA_DIR: '/a' })).to.contain('is it DATA_DIR?');
+  });
+
+  it('tells all that is wrong at once', () => {
+    const source = {
+      ...{ SANDBOX_HOSTS: 'x', DATABASE_POOL_MAX: '1', TLS_CERT_FILE: '/a' },
+      ...{ SALLYPORT_KEKS: 'secret', SALLYPORT_SANDBOX: '2', SALLYPORT_KEK_FILE: '/nowhere/kek' },
+    };
+    const told = failureOf(source).split('; ');
+    expect(told.map((problem) => problem.split(' ')[0])).to.have.members(Object.keys(source));
+    expect(told.join()).not.to.contain('secret');
   });
 
   it('refuses half a TLS pair', () => {
