@@ -19,7 +19,7 @@ export function createProxyMetrics({ registry }: Pick<Metrics, 'registry'>): Pro
   return {
     requests: new Counter({
       name: 'sallyport_proxy_requests_total',
-      help: 'Requests to /proxy by how they ended',
+      help: 'Requests to /proxy, and of code through proxies, by how they ended',
       labelNames: ['outcome'],
       registers,
     }),

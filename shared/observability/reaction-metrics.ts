@@ -1,4 +1,4 @@
-/** What is counted of reactions and of the sandbox they run in. Labels are from closed sets. */
+/** What is counted of runs of code, of reactors and of transforms, and of the sandbox they run in. Labels are from closed sets. */
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from './metrics.ts';
 
@@ -32,19 +32,19 @@ export function createReactionMetrics(
   return {
     reactions: new Counter({
       name: 'sallyport_reactions_total',
-      help: 'Runs of reactors by how they ended',
+      help: 'Runs of reactors and of transforms of proxies by how they ended',
       labelNames: ['outcome'],
       registers,
     }),
     duration: new Histogram({
       name: 'sallyport_reaction_duration_seconds',
-      help: 'Runs of reactors, from asking for a sandbox to the result',
+      help: 'Runs of reactors and transforms, from asking for a sandbox to the result',
       buckets: DURATION_BUCKETS_S,
       registers,
     }),
     inFlight: new Gauge({
       name: 'sallyport_reactions_in_flight',
-      help: 'Runs of reactors that have not ended, those that wait for their turn included',
+      help: 'Runs of reactors and transforms that have not ended, those that wait for their turn included',
       registers,
     }),
     hostsLost: new Counter({

@@ -1,5 +1,4 @@
 /** docs/metrics.md against the code: it names every metric of ours, its labels and what it says, and no other. */
-import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { runSweeps } from '../../../data-plane/run-sweeps.ts';
 import { createAuditMetrics } from '../../../shared/observability/audit-metrics.ts';
@@ -11,6 +10,7 @@ import { createProxyMetrics } from '../../../shared/observability/proxy-metrics.
 import { createReactionMetrics } from '../../../shared/observability/reaction-metrics.ts';
 import { createTokenMetrics } from '../../../shared/observability/token-metrics.ts';
 import { createPool } from '../../../shared/postgres/pool.ts';
+import { read } from '../documented-limits.ts';
 
 interface Described {
   name: string;
@@ -18,7 +18,7 @@ interface Described {
   labelNames?: string[];
 }
 
-const DOCUMENT = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
+const DOCUMENT = read('docs/metrics.md');
 
 /** Every metric that any process has, in one registry. */
 async function allMetrics(): Promise<Described[]> {
@@ -49,5 +49,27 @@ describe('docs/metrics.md', () => {
     const documented = DOCUMENT.split('\n').filter((line) => line.startsWith('| `sallyport_'));
     expect(documented).to.have.members(rows);
     expect(documented).to.have.lengthOf(rows.length);
+  });
+
+  it('says what each outcome of a proxied request is', () => {
+    const type = /^export type ProxyOutcome =([^;]+);/m.exec(
+      read('data-plane/routes/proxy.ts'),
+    )?.[1];
+    const outcomes = Array.from(type?.matchAll(/'(\w+)'/g) ?? [], ([, name]) => name);
+    const item = DOCUMENT.split('\n- `sallyport_proxy_requests_total`:')[1]?.split('\n- ')[0] ?? '';
+    const documented = Array.from(item.matchAll(/`(\w+)`/g), ([, name]) => name);
+    expect(outcomes.length).to.be.greaterThan(5);
+    expect(documented).to.have.members(outcomes);
+  });
+
+  it('says what a route is that is no path', () => {
+    const [data, control] = [
+      read('data-plane/server.ts'),
+      read('control-plane/observe-requests.ts'),
+    ];
+    const named = Array.from(data.matchAll(/(?:measure|fail)\(.*'(\w+)'/g), ([, name]) => name);
+    const unnamed = /operation\?\.path \?\? '(\w+)'/.exec(control)?.[1];
+    const documented = Array.from(DOCUMENT.matchAll(/^- `(\w+)`: the /gm), ([, name]) => name);
+    expect(documented).to.have.members([...new Set(named), unnamed]);
   });
 });
