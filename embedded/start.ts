@@ -5,6 +5,7 @@
 import { resolve } from 'node:path';
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { createLogger, type Logger } from '../shared/observability/logger.ts';
+import { ENDING_AT_ONCE, SECOND_SIGNAL } from '../shared/process/drain.ts';
 import { endOnCrash } from '../shared/process/end-on-crash.ts';
 import { type FirstStart, type Part, startAllInOne } from './all-in-one.ts';
 import { failureLine } from './failure-line.ts';
@@ -13,16 +14,18 @@ import { firstStepsText, type ManagementKey, newVaultText, readyText } from './w
 
 /** One press of Ctrl-C often arrives twice: from the terminal, and passed on by npm. */
 const SAME_SIGNAL_MS = 250;
+/** Requests under way may take as long as a drain: who waits for the end is told how to have it at once. */
+const STOPPING = `stopping once requests under way are answered; ${SECOND_SIGNAL}`;
 
 /** Runs Sallyport with these variables; settles with the exit code when all of it has ended. */
 export async function start(source: NodeJS.ProcessEnv): Promise<number> {
   surviveBrokenPipes();
   const parts: Part[] = [];
-  const signalled = onFirstSignal();
+  let log: Logger | undefined;
+  const signalled = onFirstSignal((signal) => log?.warn({ signal }, ENDING_AT_ONCE));
   // Also after an error that nobody caught: no Postgres may go on without its owner.
   process.once('exit', () => killAll(parts));
   let code = 0;
-  let log: Logger | undefined;
   try {
     const environment = readEnvironment(source);
     log = createLogger('sallyport', environment.logLevel);
@@ -65,7 +68,7 @@ async function runUntil(
     log.fatal('another process has taken DATA_DIR, or it was removed: stopping');
     return 1;
   }
-  log.info({ signal }, 'stopping');
+  log.info({ signal }, STOPPING);
   return 0;
 }
 
@@ -73,7 +76,8 @@ function givenKey({ SALLYPORT_BOOTSTRAP_KEY_FILE: file }: NodeJS.ProcessEnv): Ma
   return { variable: 'SALLYPORT_BOOTSTRAP_KEY', file: file ? resolve(file) : undefined };
 }
 
-function onFirstSignal(): Promise<NodeJS.Signals> {
+/** Settles with the first signal; a second one ends the process, after `onSecond`. */
+function onFirstSignal(onSecond: (signal: NodeJS.Signals) => void): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let first: number | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -81,6 +85,7 @@ function onFirstSignal(): Promise<NodeJS.Signals> {
     first ??= now;
     resolve(signal);
     if (now === first || now - first < SAME_SIGNAL_MS) return;
+    onSecond(signal);
     process.exit(1);
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal);

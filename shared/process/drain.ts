@@ -8,6 +8,10 @@ import { hasParent } from './parent-link.ts';
 /** Longer than a proxied call may take (25 s), shorter than the 30 s supervisors wait. */
 const DRAIN_MS_MAX = 28_000;
 
+/** Who waits in front of it is told how to have the end at once, and that it is one. */
+export const SECOND_SIGNAL = 'another Ctrl-C or SIGTERM ends it at once';
+export const ENDING_AT_ONCE = 'ending at once';
+
 export interface DrainOptions {
   log: Logger;
   /** Stops accepting, finishes what is in flight, closes connections. Called once. */
@@ -28,7 +32,7 @@ export function drainOnSignals({ log, stop }: DrainOptions): Drain {
 
   async function drain(signal: string): Promise<void> {
     const startedAt = performance.now();
-    log.info({ signal }, 'draining');
+    log.info({ signal }, hasParent() ? 'draining' : `draining; ${SECOND_SIGNAL}`);
     const deadline = setTimeout(() => {
       log.warn({}, 'still busy after the time to drain; ending');
       process.exit(0);
@@ -44,7 +48,10 @@ export function drainOnSignals({ log, stop }: DrainOptions): Drain {
   }
 
   const onSignal = (signal: string): void => {
-    if (draining) process.exit(1);
+    if (draining) {
+      log.warn({ signal }, ENDING_AT_ONCE);
+      process.exit(1);
+    }
     draining = true;
     void drain(signal);
   };

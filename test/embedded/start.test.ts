@@ -267,13 +267,15 @@ describe('npm start', function () {
     socket.on('error', () => undefined);
     await once(socket, 'connect');
     socket.write('POST /tokens HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n');
-    started.child.kill('SIGTERM');
+    started.child.kill('SIGINT');
     await eventually(async () => started.stderr().includes('"msg":"draining"'));
+    expect(started.stderr()).to.match(/"stopping [^"]*another Ctrl-C or SIGTERM ends it at once"/);
     // Only a signal of its own counts, not the echo of the first.
-    const again = setInterval(() => started.child.kill('SIGTERM'), 100);
-    const { code } = await started.finished.finally(() => clearInterval(again));
+    const again = setInterval(() => started.child.kill('SIGINT'), 100);
+    const { code, stderr } = await started.finished.finally(() => clearInterval(again));
     socket.destroy();
     expect(code).to.equal(1);
+    expect(stderr).to.contain('"msg":"ending at once"');
     await eventually(async () => children.every((pid) => !isRunning(pid)));
   });
 });

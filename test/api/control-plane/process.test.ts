@@ -191,8 +191,10 @@ describe('the process of the control plane', () => {
     const { answer } = await halfRequest(baseUrl);
     process.kill('SIGTERM');
     await until(() => output.includes('draining'));
+    const ended = once(process, 'exit');
     process.kill('SIGTERM');
-    expect(await once(process, 'exit')).to.deep.equal([1, null]);
+    await until(() => output.includes('"msg":"ending at once"'));
+    expect(await ended).to.deep.equal([1, null]);
     expect(await answer).to.equal(undefined);
   });
 
