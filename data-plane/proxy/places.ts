@@ -3,9 +3,7 @@
  * wait here, before anything of them is handed to an engine: whoever waits longer than it takes to decide is
  * decided anew when it is its turn, since nothing may leave by a right that was revoked meanwhile.
  */
-
-/** Enough for one worker at full load on one destination. */
-export const CONNECTIONS_MAX = 64;
+import { CONNECTIONS_MAX } from '../../shared/egress/create-egress.ts';
 
 export interface Place {
   /** To be called when the request is over, however it ended; further calls do nothing. */

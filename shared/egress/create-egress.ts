@@ -51,14 +51,16 @@ export interface EgressOptions extends EgressLimits {
 
 type Limits = Required<Omit<EgressLimits, 'responseBytesMax'>> & EgressLimits;
 
+/** Connections per origin: enough for one worker at full load on one destination. */
+export const CONNECTIONS_MAX = 64;
+
 const DEFAULTS = {
   // Resolving may take half of it.
   connectTimeoutMs: 10_000,
   // A destination has 25 s (facts 10.1); also the only bound where it takes nothing of a body that streams.
   headersTimeoutMs: 25_000,
   bodyTimeoutMs: 25_000,
-  // Enough for one worker at full load on one destination.
-  connectionsMax: 64,
+  connectionsMax: CONNECTIONS_MAX,
   originsMax: 1_000,
   // As Node's own parser.
   headerBytesMax: 16_384,

@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../errors.ts';
 import { GatheredBytes } from '../gathered-bytes.ts';
+import { BODY_ROOM, type BodyRoom } from './body-room.ts';
 import { type Coding, decompress, readCoding } from './decompress.ts';
 
 /**
@@ -21,15 +22,17 @@ export interface BodyOptions {
   limitBytes: number;
   /** The `Content-Encoding` header. */
   contentEncoding?: string | undefined;
+  room?: BodyRoom;
 }
 
 /**
  * The body's bytes, decoded; empty when the request has none. A promise unless they are here. Throws 413 above the limit (the
- * connection closes), 415 for an unknown coding, 400 for a broken one or when the client went away.
+ * connection closes), 415 for an unknown coding, 400 for a broken one or when the client went away, 503 when there is no
+ * room for more large ones.
  */
 export function readBody(req: IncomingMessage, options: BodyOptions): Promise<Buffer> | Buffer {
   const coding = readCoding(options.contentEncoding);
-  const reading = readWireBytes(req, options.limitBytes);
+  const reading = readWireBytes(req, options);
   if (coding === 'identity') return reading;
   return decodeWhole(reading, coding, options.limitBytes);
 }
@@ -43,7 +46,10 @@ async function decodeWhole(
   return bytes.length === 0 ? bytes : decompress(bytes, coding, limitBytes);
 }
 
-function readWireBytes(req: IncomingMessage, limitBytes: number): Promise<Buffer> | Buffer {
+function readWireBytes(
+  req: IncomingMessage,
+  { limitBytes, room = BODY_ROOM }: BodyOptions,
+): Promise<Buffer> | Buffer {
   const { 'content-length': length, 'transfer-encoding': encoding } = req.headers;
   if (encoding === undefined && (length === undefined || length === '0')) return EMPTY;
   if (Number(length) > limitBytes || req.readableLength > limitBytes) {
@@ -51,20 +57,26 @@ function readWireBytes(req: IncomingMessage, limitBytes: number): Promise<Buffer
   }
   // Already here in full, as it mostly is after a drained turn: no listeners, no waiting.
   if (req.complete && req.readableLength > 0) return req.read();
-  return collect(req, limitBytes);
+  return collect(req, limitBytes, room);
 }
 
-function collect(req: IncomingMessage, limitBytes: number): Promise<Buffer> {
+function collect(req: IncomingMessage, limitBytes: number, room: BodyRoom): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const gathered = new GatheredBytes();
     const stop = () => {
       req.off('data', take).off('end', end).off('error', gone).off('close', gone);
+      room.leave(gathered.length);
     };
     const take = (chunk: Buffer) => {
+      const before = gathered.length;
       gathered.push(chunk);
-      if (gathered.length <= limitBytes) return;
-      stop();
-      refuseTooLarge(req, limitBytes).catch(reject);
+      try {
+        room.grow(before, gathered.length);
+        if (gathered.length > limitBytes) throw tooLarge(limitBytes);
+      } catch (error) {
+        stop();
+        void discardBody(req).then(() => reject(error));
+      }
     };
     const end = () => {
       stop();
@@ -82,7 +94,11 @@ function collect(req: IncomingMessage, limitBytes: number): Promise<Buffer> {
 /** Always rejects with the 413, once the client has sent all, or as much as is worth reading. */
 async function refuseTooLarge(req: IncomingMessage, limitBytes: number): Promise<never> {
   await discardBody(req);
-  throw new ApiError('payload_too_large', `The body is over ${limitBytes} bytes`, {
+  throw tooLarge(limitBytes);
+}
+
+function tooLarge(limitBytes: number): ApiError {
+  return new ApiError('payload_too_large', `The body is over ${limitBytes} bytes`, {
     headers: { connection: 'close' },
   });
 }

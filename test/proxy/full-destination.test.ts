@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import { expect } from 'chai';
-import { CONNECTIONS_MAX } from '../../data-plane/proxy/places.ts';
+import { CONNECTIONS_MAX } from '../../shared/egress/create-egress.ts';
 import { OK, type Origin, startOrigin } from './origin.ts';
 import { type Proxies, startProxies } from './proxies.ts';
 import { parseAnswer, type RawResult, request, sendRaw } from './raw-client.ts';

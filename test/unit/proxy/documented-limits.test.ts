@@ -11,6 +11,7 @@ import { FORM_FIELDS_MAX } from '../../../data-plane/proxy/transform-form.ts';
 import { TRANSFORMED_BYTES_MAX } from '../../../data-plane/proxy/whole-answer.ts';
 import { LEAK_TRIPWIRES } from '../../../shared/api/proxies.ts';
 import { Code } from '../../../shared/api/scripts.ts';
+import { CONNECTIONS_MAX } from '../../../shared/egress/create-egress.ts';
 import { DESTINATION_URL_LENGTH_MAX } from '../../../shared/egress/destination-url.ts';
 import {
   DETOKENIZATION_EXPRESSIONS_MAX,
@@ -63,6 +64,7 @@ const LIMITS = {
     PROGRESS_MS * inProxy('whole-answer', 'PERIODS_MAX'),
   ),
   'interim answers (1xx) of a destination': count(INFORMATIONAL_MAX),
+  'requests of a tenant at one destination': count(CONNECTIONS_MAX),
   'headers that a transform returns': bytes(inProxy('transform-headers', 'LENGTH_MAX')),
   'characters of a value that the tripwire looks for': count(
     inProxy('brought-out', 'TEXT_LENGTH_MIN'),
