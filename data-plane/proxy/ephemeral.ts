@@ -36,7 +36,7 @@ export function ephemeralProxy(
 
 function missingDetail(url: string | undefined, ephemeral: boolean): string {
   if (ephemeral) return 'The BT-PROXY-KEY or the BT-PROXY-URL header is missing';
-  const missing = 'The BT-PROXY-KEY header is missing';
+  const missing = 'The BT-PROXY-KEY header (or the parameter bt-proxy-key) is missing';
   if (url === undefined) return missing;
   return `${missing}; BT-PROXY-URL is not served here without SALLYPORT_EPHEMERAL_PROXY`;
 }

@@ -16,7 +16,8 @@ const REASONS = {
   name_timeout: 'Resolving the host name took too long',
   connect_failed: 'The destination could not be reached',
   connect_timeout: 'Connecting to the destination took too long',
-  tls_failed: 'No trusted TLS connection to the destination could be made',
+  tls_failed:
+    'No trusted TLS connection to the destination could be made (own authorities: SALLYPORT_EGRESS_CA_FILE)',
 } as const;
 
 export type EgressReason = keyof typeof REASONS;
