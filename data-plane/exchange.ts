@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Via } from '../shared/audit/audit-entry.ts';
 import type { ConfigReading } from '../shared/config-entries/config-version.ts';
 import { ApiError } from '../shared/errors.ts';
-import { readBody } from '../shared/http/read-body.ts';
+import { mayBeRead, readBody } from '../shared/http/read-body.ts';
 import type { AcceptedRequest } from '../shared/http/strict-request.ts';
 import type { IdempotencyClaim } from '../shared/idempotency/claim.ts';
 import { JSON_DEPTH_MAX } from '../shared/json-scan.ts';
@@ -167,7 +167,8 @@ export class HttpExchange extends Exchange {
   }
 
   protected override readBytes(limitBytes: number): Promise<Buffer> | Buffer {
-    if (this.head.expectsContinue) this.#res.writeContinue();
-    return readBody(this.#req, { limitBytes, contentEncoding: this.head.contentEncoding });
+    const { head } = this;
+    if (head.expectsContinue && mayBeRead(head, limitBytes)) this.#res.writeContinue();
+    return readBody(this.#req, { limitBytes, contentEncoding: head.contentEncoding });
   }
 }

@@ -1,7 +1,7 @@
 /** A request body that is read before it goes on, decoded, once, however often a request is decided. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Coding, decompress, readCoding } from '../../shared/http/decompress.ts';
-import { readBody } from '../../shared/http/read-body.ts';
+import { mayBeRead, readBody } from '../../shared/http/read-body.ts';
 import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
 
 /** Design section 12: scanned proxy bodies. */
@@ -24,7 +24,7 @@ export function readIncomingBytes(
   head: AcceptedRequest,
 ): IncomingBytes | Promise<IncomingBytes> {
   const coding = readCoding(head.contentEncoding);
-  if (head.expectsContinue) res.writeContinue();
+  if (head.expectsContinue && mayBeRead(head, BODY_BYTES_MAX)) res.writeContinue();
   const wire = readBody(req, { limitBytes: BODY_BYTES_MAX });
   const isHere = coding === 'identity' && !(wire instanceof Promise);
   return isHere ? { wire, decoded: wire } : decode(wire, coding);

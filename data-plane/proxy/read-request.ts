@@ -25,8 +25,8 @@ export interface ReservedHeaders {
 export const PROXY_PATH = '/proxy';
 const KEY_PARAMETER = 'bt-proxy-key';
 const HEADERS = ['bt-proxy-key', 'bt-proxy-url', 'bt-proxy-keep-alive', 'bt-proxy-connection'];
-/** `timeout=5`, `timeout=5, max=100`, in any order (RFC 2068 section 19.7.1.1). */
-const KEEP_ALIVE = /^(?:timeout|max)=\d{1,9}(?:\s*,\s*(?:timeout|max)=\d{1,9})?$/i;
+/** `timeout=5`, `timeout=5, max=100`, in any order, each once (RFC 2068 section 19.7.1.1). */
+const KEEP_ALIVE = /^(timeout|max)=\d{1,9}(?:\s*,\s*(?!\1)(?:timeout|max)=\d{1,9})?$/i;
 
 /** Whether a path without its query, as the strict layer accepts it, is served by proxies. */
 export function isProxyPath(path: string): boolean {

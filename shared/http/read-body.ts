@@ -46,6 +46,14 @@ async function decodeWhole(
   return bytes.length === 0 ? bytes : decompress(bytes, coding, limitBytes);
 }
 
+/** Whether a client that waits for 100 shall send its body: not what is announced as too large. */
+export function mayBeRead(
+  { contentLength = 0 }: { readonly contentLength: number | undefined },
+  limitBytes: number,
+): boolean {
+  return contentLength <= limitBytes;
+}
+
 function readWireBytes(
   req: IncomingMessage,
   { limitBytes, room = BODY_ROOM }: BodyOptions,

@@ -87,6 +87,14 @@ describe('refusals of a proxy', () => {
     }
   });
 
+  it('asks for no body that is announced as too large', async () => {
+    const framing = ['Content-Type: application/json', `Content-Length: ${6 * 1024 * 1024}`];
+    const bytes = request('POST /proxy', [...keys(), ...framing, 'Expect: 100-continue']);
+    const { text } = await sendRaw(proxies.port, bytes, (got) => got.includes('proxy_error'));
+    expect(text).to.not.contain('100 Continue');
+    expectRefused(parseAnswer(text), 413);
+  });
+
   it('finds no proxy of another tenant, in either direction', async () => {
     const other = await proxies.control.addTenant('Other');
     const { key } = await proxies.application(USE, other);

@@ -95,6 +95,8 @@ describe('reserved headers of the connection', () => {
       ...['BT-PROXY-CONNECTION: close, content-length', 'BT-PROXY-CONNECTION: upgrade'],
       ...[
         'BT-PROXY-KEEP-ALIVE: timeout=5; x',
+        'BT-PROXY-KEEP-ALIVE: timeout=5, Timeout=6',
+        'BT-PROXY-KEEP-ALIVE: max=5,max=6',
         'BT-PROXY-KEEP-ALIVE: timeout=',
         'BT-PROXY-KEEP-ALIVE: ',
       ],
