@@ -10,8 +10,8 @@ import { endUnfinishedBy } from './end-unfinished.ts';
 
 /** Connections kept to the control plane: management traffic is a trickle. */
 const SOCKETS_MAX = 64;
-/** Longer than anything the control plane does. */
-const TIMEOUT_MS = 30_000;
+/** Longer than anything the control plane does, and than a body may take to come. */
+const TIMEOUT_MS = 35_000;
 
 export interface Relay {
   /** Answers through the control plane; `onError` gets the 503 when it cannot be reached. */

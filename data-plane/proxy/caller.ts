@@ -39,11 +39,6 @@ export class ProxyCaller implements ProxyRight {
     this.#services = services;
   }
 
-  /** The same, to be decided on anew. */
-  unconfirmed(): ProxyCaller {
-    return new ProxyCaller(this.proxy, this.application, this.#services);
-  }
-
   /** What the caller may use; remembered, to be asked for again. */
   get access(): Access | undefined {
     return this.application && this.#used.watched(this.application.access);

@@ -19,8 +19,6 @@ export interface OutgoingRequest {
   /** Names and values in turn, without Host and framing. */
   readonly headers: string[];
   readonly body: Buffer | RequestBody | undefined;
-  /** On the monotonic clock: not to be sent any more when it has not begun by then. */
-  readonly leaveBy?: number | undefined;
 }
 
 export interface DestinationAnswer {
@@ -32,10 +30,10 @@ export interface DestinationAnswer {
 
 /** Why an exchange was ended on this side. */
 export class ExchangeEnded extends Error {
-  readonly reason: 'timeout' | 'caller_gone' | 'informational' | 'status' | 'late';
+  readonly reason: 'timeout' | 'caller_gone' | 'informational' | 'status' | 'revoked';
 
-  constructor(reason: ExchangeEnded['reason']) {
-    super(`the exchange was ended: ${reason}`);
+  constructor(reason: ExchangeEnded['reason'], options?: ErrorOptions) {
+    super(`the exchange was ended: ${reason}`, options);
     this.name = 'ExchangeEnded';
     this.reason = reason;
   }
@@ -49,17 +47,22 @@ export interface Exchange {
   abort(error: ExchangeEnded): void;
 }
 
-/**
- * `answerWithinMs`: from the end of the request to the end of the answer's head (DeadlineTimer). `onOver`: called
- * at the end of the answer, or of the attempt to get one.
- */
+/** Told how far an exchange has come. */
+export interface ExchangeWatcher {
+  /** The request is about to be written to a connection. */
+  onBegin(): void;
+  /** Nothing of it needs a connection any more; may be called again. */
+  onOver(): void;
+}
+
+/** `answerWithinMs`: from the end of the request to the end of the answer's head (DeadlineTimer). */
 export function sendOverUndici(
   dispatcher: Pick<Dispatcher, 'dispatch'>,
   request: OutgoingRequest,
   answerWithinMs = ANSWER_WITHIN_MS,
-  onOver: () => void = () => undefined,
+  watcher?: ExchangeWatcher,
 ): Exchange {
-  const exchange = new UndiciExchange(request, answerWithinMs, onOver);
+  const exchange = new UndiciExchange(request.body, answerWithinMs, watcher);
   const { origin, target, method, headers, body } = request;
   const isStream = body !== undefined && !Buffer.isBuffer(body);
   dispatcher.dispatch(
@@ -86,16 +89,18 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   #resolve: (answer: DestinationAnswer) => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
   readonly #timer: DeadlineTimer;
-  readonly #onOver: () => void;
-  readonly #leaveBy: number | undefined;
+  readonly #watcher: ExchangeWatcher | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #ended: ExchangeEnded | undefined;
   #body: DestinationBody | undefined;
   #informational = 0;
 
-  constructor({ body, leaveBy }: OutgoingRequest, answerWithinMs: number, onOver: () => void) {
-    this.#leaveBy = leaveBy;
-    this.#onOver = onOver;
+  constructor(
+    body: OutgoingRequest['body'],
+    answerWithinMs: number,
+    watcher: ExchangeWatcher | undefined,
+  ) {
+    this.#watcher = watcher;
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -110,13 +115,13 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
     this.#timer.stop();
     this.#reject(error);
     this.#controller?.abort(error);
+    this.#watcher?.onOver();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    const isLate = this.#leaveBy !== undefined && performance.now() > this.#leaveBy;
     if (this.#ended !== undefined) controller.abort(this.#ended);
-    else if (isLate) this.abort(new ExchangeEnded('late'));
+    else this.#watcher?.onBegin();
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
@@ -137,12 +142,12 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#onOver();
+    this.#watcher?.onOver();
     this.#body?.end();
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.#onOver();
+    this.#watcher?.onOver();
     this.#timer.stop();
     this.#reject(error);
     this.#body?.fail(error);

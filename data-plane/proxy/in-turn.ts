@@ -1,140 +1,164 @@
 /**
  * A decided request gets its place at the destination and is sent. Where that takes time, because others are
- * before it or because there is no connection yet, the right to it is asked for again: a key that is revoked, a
- * proxy or a token that is deleted, an access rule that is taken away hold from their acknowledgement on.
+ * before it or because there is no connection yet, it is asked again, each half second and once more when it is its
+ * turn, whether it may still be sent: what was revoked or deleted meanwhile ends it.
  */
 import { ApiError } from '../../shared/errors.ts';
+import { refuseMissing } from '../../shared/tokens/detokenize.ts';
 import type { Answer } from '../exchange.ts';
 import type { ProxyingServices } from '../services.ts';
-import { decideCurrently, type ProxyCaller } from './caller.ts';
-import { ANSWER_WITHIN_MS, ExchangeEnded } from './exchange.ts';
-import type { Place } from './places.ts';
-import type { Prepared, RequestPreparation } from './prepare.ts';
+import type { ProxyCaller } from './caller.ts';
+import {
+  ANSWER_WITHIN_MS,
+  type Exchange,
+  ExchangeEnded,
+  type ExchangeWatcher,
+} from './exchange.ts';
+import type { Place, Places } from './places.ts';
+import type { Prepared } from './prepare.ts';
 import { destinationError } from './proxy-error.ts';
 import { RequestBody } from './request-body.ts';
 
-/** What a decision is good for without being asked again, in milliseconds. */
-const LEAVE_WITHIN_MS = 500;
+/** What a decision is good for without being asked again. */
+const ASK_EACH_MS = 500;
+
+export type Sendable = Exclude<Prepared, { custom: Answer }>;
 
 export interface Decision {
   readonly caller: ProxyCaller;
-  readonly decided: Prepared;
+  readonly decided: Sendable;
 }
 
-/** A request that may leave now. */
-export interface Departure {
-  readonly caller: ProxyCaller;
-  readonly decided: Exclude<Prepared, { custom: Answer }>;
-  readonly place: Place;
-  /** On the monotonic clock; `undefined`: it was asked for again just now. */
-  readonly leaveBy: number | undefined;
-}
-
-type Custom = Extract<Prepared, { custom: Answer }>;
-
-export interface Turn {
-  readonly preparation: RequestPreparation;
-  readonly services: ProxyingServices;
-  readonly traceId: string;
-  /** Aborted when nobody wants the answer any more; asked for when one must wait. */
-  gone(): AbortSignal;
+/** Nothing was sent to where the proxy led before: its owner's doing, and no fault of ours. */
+export class MovedError extends ApiError {
+  constructor() {
+    super('unavailable', 'The destination of the proxy was changed; try again', {
+      headers: { 'retry-after': '1' },
+    });
+    this.name = 'MovedError';
+  }
 }
 
 /**
- * Calls `send` when it is the request's turn, and once more when it was too late to leave; `send` gives the place
- * back. Throws what deciding throws, 408 when nobody leaves before the destination's time is over, and 503 when
- * the proxy leads elsewhere by now.
+ * Opens the exchange when there is a place for it, and has `take` make something of it. `gone`: aborted when nobody
+ * wants the answer any more; asked for when one must wait. Throws 408 when no place gets free while the destination
+ * has time to answer, what asking for a right again throws, and 503 when the proxy leads elsewhere by now.
  */
 export function sendInTurn<T>(
-  { caller, decided }: { caller: ProxyCaller; decided: Departure['decided'] },
-  turn: Turn,
-  send: (departure: Departure) => Promise<T>,
-): Promise<T | Custom> {
-  requireUnmoved(caller);
-  const place = placesOf(caller, turn).enter(caller.proxy.destination.origin);
-  if (place === undefined) return sendLater({ caller, decided }, turn, send);
-  // A body that streams holds nothing of the vault, and cannot be sent twice.
-  const mayBeLate = decided.body instanceof RequestBody;
-  const leaveBy = mayBeLate ? undefined : performance.now() + LEAVE_WITHIN_MS;
-  return sendFrom({ caller, decided, place, leaveBy }, send).catch((error: unknown) => {
-    if (!(error instanceof ExchangeEnded && error.reason === 'late')) throw error;
-    return sendLater({ caller, decided }, turn, send);
-  });
+  decision: Decision,
+  services: ProxyingServices,
+  gone: () => AbortSignal,
+  open: (watcher: ExchangeWatcher) => Exchange,
+  take: (exchange: Exchange) => Promise<T>,
+): Promise<T> {
+  const { proxy, isMoved } = decision.caller;
+  const places = services.proxying.pools.places(proxy.tenant_id);
+  const place = isMoved ? undefined : places.enter(proxy.destination.origin);
+  if (place === undefined) return waitAndSend(decision, services, gone(), open, take);
+  return send(decision, services, place, open, take);
 }
 
-async function sendLater<T>(
-  before: Decision,
-  turn: Turn,
-  send: (departure: Departure) => Promise<T>,
-): Promise<T | Custom> {
-  const { origin } = before.caller.proxy.destination;
-  const place = await waitForPlace(origin, before.caller, turn);
-  let departure: Departure;
+async function waitAndSend<T>(
+  decision: Decision,
+  services: ProxyingServices,
+  gone: AbortSignal,
+  open: (watcher: ExchangeWatcher) => Exchange,
+  take: (exchange: Exchange) => Promise<T>,
+): Promise<T> {
+  let place: Place | undefined;
   try {
-    const { caller, decided } = await decideAgain(before, turn);
-    requireUnmoved(caller);
-    if (caller.proxy.destination.origin !== origin) throw moved();
-    if ('custom' in decided) {
-      place.leave();
-      return decided;
-    }
-    departure = { caller, decided, place, leaveBy: undefined };
+    const { proxy, isMoved } = decision.caller;
+    if (isMoved) throw new MovedError();
+    const places = services.proxying.pools.places(proxy.tenant_id);
+    place = await waitForPlace(places, proxy.destination.origin, gone);
+    await mayStillLeave(decision, services);
+    if (gone.aborted) throw new ExchangeEnded('caller_gone');
   } catch (error) {
-    place.leave();
+    place?.leave();
+    // What is left of it is read to nowhere, so that the answer is not lost with the connection.
+    if (decision.decided.body instanceof RequestBody) decision.decided.body.destroy();
     throw error;
   }
-  return sendFrom(departure, send);
+  return send(decision, services, place, open, take);
 }
 
-function sendFrom<T>(departure: Departure, send: (departure: Departure) => Promise<T>): Promise<T> {
+async function waitForPlace(places: Places, origin: string, gone: AbortSignal): Promise<Place> {
   try {
-    return send(departure);
-  } catch (error) {
-    // Nothing was begun that could end.
-    departure.place.leave();
-    throw error;
-  }
-}
-
-async function waitForPlace(origin: string, caller: ProxyCaller, turn: Turn): Promise<Place> {
-  const gone = turn.gone();
-  const signal = AbortSignal.any([gone, AbortSignal.timeout(ANSWER_WITHIN_MS)]);
-  try {
-    return await placesOf(caller, turn).wait(origin, signal);
+    return await places.wait(
+      origin,
+      AbortSignal.any([gone, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
+    );
   } catch {
     throw destinationError(new ExchangeEnded(gone.aborted ? 'caller_gone' : 'timeout'));
   }
 }
 
-/** A transform does not run twice, and a stream does not come twice: for them only the right is asked for again. */
-async function decideAgain(
-  before: Decision,
-  { preparation, services, traceId }: Turn,
-): Promise<Decision> {
-  const { caller, decided } = before;
-  const isUsed = 'body' in decided && decided.body instanceof RequestBody;
-  if (isUsed || caller.proxy.request_transform !== null) {
-    await caller.current();
-    return before;
+function send<T>(
+  decision: Decision,
+  services: ProxyingServices,
+  place: Place,
+  open: (watcher: ExchangeWatcher) => Exchange,
+  take: (exchange: Exchange) => Promise<T>,
+): Promise<T> {
+  const departure = new Departure(place, () => mayStillLeave(decision, services));
+  let exchange: Exchange;
+  try {
+    exchange = open(departure);
+  } catch (error) {
+    departure.onOver();
+    throw error;
   }
-  return decideCurrently(
-    caller.unconfirmed(),
-    (current) => preparation.decide(current),
-    services,
-    traceId,
+  departure.watch(exchange);
+  return take(exchange);
+}
+
+/** Holds the place as long as the exchange needs it, and asks until the request begins to be sent. */
+class Departure implements ExchangeWatcher {
+  readonly #place: Place;
+  readonly #ask: () => Promise<void>;
+  #timer: NodeJS.Timeout | undefined;
+  #hasBegun = false;
+
+  constructor(place: Place, ask: () => Promise<void>) {
+    this.#place = place;
+    this.#ask = ask;
+  }
+
+  onBegin(): void {
+    this.#hasBegun = true;
+    clearTimeout(this.#timer);
+  }
+
+  onOver(): void {
+    this.onBegin();
+    this.#place.leave();
+  }
+
+  watch(exchange: Exchange): void {
+    if (this.#hasBegun) return;
+    this.#timer = setTimeout(() => {
+      this.#ask().then(
+        () => this.watch(exchange),
+        (cause) => {
+          if (!this.#hasBegun) exchange.abort(new ExchangeEnded('revoked', { cause }));
+        },
+      );
+    }, ASK_EACH_MS);
+  }
+}
+
+/** Throws when the key, its rights, the proxy or one of the tokens is gone by now, and 503 when the proxy was moved. */
+async function mayStillLeave(
+  { caller, decided: { tokenIds } }: Decision,
+  { readers }: ProxyingServices,
+): Promise<void> {
+  await caller.current();
+  if (caller.isMoved) throw new MovedError();
+  if (tokenIds.length === 0) return;
+  const { tenant_id } = caller.proxy;
+  const readings = await readers.sealed.submitAll(tokenIds.map((id) => ({ tenant_id, id })));
+  refuseMissing(
+    tokenIds,
+    readings.flatMap(({ token }) => token ?? []),
   );
-}
-
-function placesOf({ proxy }: ProxyCaller, { services }: Turn) {
-  return services.proxying.pools.places(proxy.tenant_id);
-}
-
-function requireUnmoved({ isMoved }: ProxyCaller): void {
-  if (isMoved) throw moved();
-}
-
-function moved(): ApiError {
-  return new ApiError('unavailable', 'The destination of the proxy was changed; try again', {
-    headers: { 'retry-after': '1' },
-  });
 }

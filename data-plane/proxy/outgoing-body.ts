@@ -55,6 +55,8 @@ export interface PreparedRequest {
   readonly headers: string[];
   /** What was brought out of the vault, for the tripwire; nothing when it is off. */
   readonly broughtOut: BroughtOut;
+  /** Of the tokens that were put in. */
+  readonly tokenIds: readonly string[];
 }
 
 /** As deep as the arguments of a reactor. */
@@ -89,7 +91,7 @@ export function prepareRequest(
   }
   return services.gate.read(tenant_id).then((reading) => {
     context.confirm(reading);
-    return prepared(request, new BroughtOut());
+    return prepared(request, new BroughtOut(), []);
   });
 }
 
@@ -117,11 +119,20 @@ async function prepareChanged(
     message = { body: outcome.body, headers: settableHeaders(outcome.headers) };
   }
   if (leak_tripwire === 'redact' && broughtOut.isTooMuch) throw tooMuchToMask();
-  return prepared(message, broughtOut);
+  return prepared(message, broughtOut, [...(detokenized?.views.keys() ?? [])]);
 }
 
-function prepared({ body, headers }: Message, broughtOut: BroughtOut): PreparedRequest {
-  return { body: body.length === 0 ? undefined : body, headers: [...headers], broughtOut };
+function prepared(
+  { body, headers }: Message,
+  broughtOut: BroughtOut,
+  tokenIds: readonly string[],
+): PreparedRequest {
+  return {
+    body: body.length === 0 ? undefined : body,
+    headers: [...headers],
+    broughtOut,
+    tokenIds,
+  };
 }
 
 /** The data of the tokens, and what expressions made of it. */

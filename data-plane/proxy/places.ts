@@ -1,7 +1,7 @@
 /**
  * As many requests of a tenant are under way to one destination as it may have connections there. The others
- * wait here, before anything of them is handed to an engine: whoever waits longer than it takes to decide is
- * decided anew when it is its turn, since nothing may leave by a right that was revoked meanwhile.
+ * wait here, before anything of them is handed to an engine, which would queue them without asking again whether
+ * they may still be sent (in-turn.ts).
  */
 import { CONNECTIONS_MAX } from '../../shared/egress/create-egress.ts';
 

@@ -37,6 +37,8 @@ export type Prepared =
       readonly body: Buffer | RequestBody | undefined;
       /** What was brought out of the vault for this request. */
       readonly broughtOut: BroughtOut;
+      /** Of the tokens that were put in. */
+      readonly tokenIds: readonly string[];
     }
   | { readonly custom: Answer };
 
@@ -67,7 +69,8 @@ export class RequestPreparation {
       caller.confirm(reading);
       const body = hasBody ? this.#incoming.passBody() : undefined;
       const broughtOut = new BroughtOut();
-      return { target, headers: this.#sent(caller, broughtOut), body, broughtOut };
+      const headers = this.#sent(caller, broughtOut);
+      return { target, headers, body, broughtOut, tokenIds: [] };
     });
   }
 
@@ -97,12 +100,13 @@ export class RequestPreparation {
     const isEmpty = prepared.body === undefined && bytes.wire.length === 0;
     const isUntouched = isCoded && (isEmpty || prepared.body === bytes.decoded);
     const coding = isUntouched ? firstHeader(forwarded, 'content-encoding') : undefined;
-    const { broughtOut } = prepared;
+    const { broughtOut, tokenIds } = prepared;
     const headers = [...prepared.headers, ...(coding ? ['Content-Encoding', coding] : [])];
     return {
       target,
       headers: this.#sent(caller, broughtOut, headers),
       broughtOut,
+      tokenIds,
       body: isUntouched && !isEmpty ? bytes.wire : prepared.body,
     };
   }

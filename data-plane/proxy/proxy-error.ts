@@ -39,8 +39,9 @@ export function destinationError(error: unknown): unknown {
 }
 
 function endedError(error: ExchangeEnded): Error {
-  // There is nobody to be told, or it is tried again.
-  if (error.reason === 'caller_gone' || error.reason === 'late') return error;
+  // There is nobody to be told.
+  if (error.reason === 'caller_gone') return error;
+  if (error.reason === 'revoked') return error.cause as Error;
   return error.reason === 'timeout' ? timeoutError() : invalidAnswer(error);
 }
 

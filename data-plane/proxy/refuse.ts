@@ -4,6 +4,7 @@ import { discardBody } from '../../shared/http/read-body.ts';
 import { type FailureLog, writeAnswer } from '../answer.ts';
 import type { ProxyCall } from '../routes/proxy.ts';
 import { ExchangeEnded } from './exchange.ts';
+import { MovedError } from './in-turn.ts';
 import { asApiError, proxyErrorAnswer } from './proxy-error.ts';
 import type { ProxyOutcome } from './proxy-outcome.ts';
 import { resetConnection } from './response.ts';
@@ -34,7 +35,7 @@ export async function refuse(
 /** A fault or an outage of ours: not what a destination did, nor what a script said. */
 export function isOurs(error: ApiError): boolean {
   return (
-    !(error instanceof TransformError) &&
+    !(error instanceof TransformError || error instanceof MovedError) &&
     (error.code === 'internal' || error.code === 'unavailable')
   );
 }

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { allowLongBody } from '../../shared/http/slow-bodies.ts';
+import { allowLongBody, isTooLate } from '../../shared/http/slow-bodies.ts';
 
 const HELD_BYTES_MAX = 64 * 1024;
 
@@ -23,7 +23,7 @@ export class RequestBody extends Readable {
     super({ highWaterMark: HELD_BYTES_MAX });
     this.length = length;
     this.#req = req;
-    allowLongBody(req);
+    allowLongBody(req, () => this.#received);
     // Told to whoever sends it; nobody else listens, and an error must not end the process.
     this.on('error', () => undefined);
     req.on('data', this.#take).on('end', this.#end).on('error', this.#lost).on('close', this.#lost);
@@ -57,18 +57,27 @@ export class RequestBody extends Readable {
   }
 
   readonly #take = (chunk: Buffer): void => {
+    if (isTooLate(this.#req)) {
+      this.#lost();
+      return;
+    }
     if (this.readableLength === 0) this.#movedAtMs = performance.now();
     this.#received += chunk.length;
     if (!this.push(chunk)) this.#req.pause();
   };
 
   readonly #end = (): void => {
+    if (isTooLate(this.#req)) {
+      this.#lost();
+      return;
+    }
     if (this.readableLength === 0) this.#movedAtMs = performance.now();
     this.#isAllHere = true;
     this.push(null);
   };
 
   readonly #lost = (): void => {
-    if (!this.#req.complete) this.destroy(new Error('the caller is gone'));
+    // Also when all of it has come: what was not taken yet went with the connection.
+    if (!this.#isAllHere) this.destroy(new Error('the caller is gone'));
   };
 }

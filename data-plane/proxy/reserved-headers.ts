@@ -14,6 +14,7 @@ import {
   type DestinationAnswer,
   type Exchange,
   ExchangeEnded,
+  type ExchangeWatcher,
   INFORMATIONAL_MAX,
   type OutgoingRequest,
 } from './exchange.ts';
@@ -23,15 +24,14 @@ interface Caller {
   /** The answer is not written to them here. */
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  /** Called when the connection is free again, or there is none. */
-  onOver(): void;
+  readonly watcher: ExchangeWatcher;
 }
 
 export function sendReserved(
   agents: GuardedAgents,
   request: OutgoingRequest,
   reserved: ReservedHeaders,
-  { req, res, onOver }: Caller,
+  { req, res, watcher }: Caller,
   answerWithinMs = ANSWER_WITHIN_MS,
 ): Exchange {
   let outgoing: ClientRequest | undefined;
@@ -43,6 +43,7 @@ export function sendReserved(
     timer.stop();
     fail(error);
     outgoing?.destroy(error);
+    watcher.onOver();
   };
   const timer = new DeadlineTimer(request.body, answerWithinMs, () =>
     abort(new ExchangeEnded('timeout')),
@@ -57,9 +58,10 @@ export function sendReserved(
       // What is left of the caller's body goes nowhere, so that its connection can be read to its end.
       made.on('close', () => {
         stream.destroy();
-        onOver();
+        watcher.onOver();
       });
       if (ended !== undefined) made.destroy(ended);
+      else watcher.onBegin();
     });
     proxy.on('proxyRes', (incoming: IncomingMessage) => {
       // A 101 that does not say to what: nobody asked for it, and what follows it is no HTTP.
@@ -76,10 +78,12 @@ export function sendReserved(
       });
     });
     const onError = (error: unknown): void => {
-      onOver();
+      watcher.onOver();
       timer.stop();
       reject(error);
     };
+    // A caller who resets its connection before there is one to the destination: http-proxy says only this.
+    proxy.on('econnreset', onError);
     const address = addressOf(request);
     const { method, headers, url } = req;
     // What is forwarded was chosen already; http-proxy would add the rest. To a DELETE it adds a length
@@ -100,6 +104,11 @@ export function sendReserved(
       onError,
     );
     Object.assign(req, { method, headers, url });
+  });
+  // However it fails: by an exception of http-proxy's, too.
+  answer.catch(() => {
+    timer.stop();
+    watcher.onOver();
   });
   return { answer, abort };
 }

@@ -12,9 +12,15 @@ import type { ScriptCaller } from '../reactors/script-exchange.ts';
 import type { ProxyingServices, Services } from '../services.ts';
 import { callerWith, decideCurrently, type ProxyCaller } from './caller.ts';
 import { isTransformed, receiveWhole } from './destination-answer.ts';
-import { ANSWER_WITHIN_MS, type Exchange, ExchangeEnded, sendOverUndici } from './exchange.ts';
+import {
+  ANSWER_WITHIN_MS,
+  type Exchange,
+  ExchangeEnded,
+  type ExchangeWatcher,
+  sendOverUndici,
+} from './exchange.ts';
 import { firstHeader, returnedHeaders } from './headers.ts';
-import { type Departure, sendInTurn } from './in-turn.ts';
+import { type Decision, sendInTurn } from './in-turn.ts';
 import { transformResponse } from './incoming-body.ts';
 import { contextOf, RequestPreparation } from './prepare.ts';
 import { asApiError, proxyErrorAnswer } from './proxy-error.ts';
@@ -72,7 +78,6 @@ async function forward(call: ScriptProxyCall, asked: Asked, run: Run): Promise<E
   const preparation = new RequestPreparation(request.incoming, request.asked, services);
   const found = await callerWith(application, request.asked, services);
   asked.through = found.proxy;
-  const { traceId } = caller;
   const { caller: through, decided } = await decideCurrently(
     found,
     async (current) => {
@@ -81,22 +86,28 @@ async function forward(call: ScriptProxyCall, asked: Asked, run: Run): Promise<E
       return preparation.decide(current);
     },
     services,
-    traceId,
+    caller.traceId,
   );
   if ('custom' in decided) return customised(decided.custom);
   if (signal.aborted) throw new ExchangeEnded('caller_gone');
-  const turn = { preparation, services, traceId, gone: () => signal };
-  const sent = await sendInTurn({ caller: through, decided }, turn, async (departure) => {
-    const exchange = open(request, departure, services);
+  const decision = { caller: through, decided };
+  const take = async (exchange: Exchange): Promise<Ended> => {
     const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
     signal.addEventListener('abort', gone, { once: true });
+    if (signal.aborted) gone();
     try {
-      return await taken(exchange, departure, request, { ...run, services });
+      return await taken(exchange, decision, request, { ...run, services });
     } finally {
       signal.removeEventListener('abort', gone);
     }
-  });
-  return 'custom' in sent ? customised(sent.custom) : sent;
+  };
+  return sendInTurn(
+    decision,
+    services,
+    () => signal,
+    (watcher) => open(request, decision, watcher, services),
+    take,
+  );
 }
 
 function canForward(services: Services): services is ProxyingServices {
@@ -109,19 +120,19 @@ function runsScripts({ proxy }: ProxyCaller): boolean {
 
 function open(
   { incoming: { head } }: ScriptProxyRequest,
-  { caller: { proxy }, decided: { target, headers, body }, place, leaveBy }: Departure,
+  { caller: { proxy }, decided: { target, headers, body } }: Decision,
+  watcher: ExchangeWatcher,
   { proxying: { pools } }: ProxyingServices,
 ): Exchange {
   const { origin } = proxy.destination;
-  const outgoing = { origin, target, method: head.method, headers, body, leaveBy };
-  const leave = (): void => place.leave();
-  return sendOverUndici(pools.dispatcher(proxy.tenant_id), outgoing, ANSWER_WITHIN_MS, leave);
+  const outgoing = { origin, target, method: head.method, headers, body };
+  return sendOverUndici(pools.dispatcher(proxy.tenant_id), outgoing, ANSWER_WITHIN_MS, watcher);
 }
 
 /** The destination's answer, whole, decoded, and transformed where the proxy says so. */
 async function taken(
   exchange: Exchange,
-  { caller: through, decided: { broughtOut } }: Departure,
+  { caller: through, decided: { broughtOut } }: Decision,
   { incoming: { head } }: ScriptProxyRequest,
   { caller, services }: ProxyingRun,
 ): Promise<Ended> {

@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   ANSWER_WITHIN_MS,
   type Exchange,
+  type ExchangeWatcher,
   type OutgoingRequest,
   sendOverUndici,
 } from './exchange.ts';
-import type { Place } from './places.ts';
 import type { DestinationPools } from './pools.ts';
 import type { ReservedHeaders } from './read-request.ts';
 import { sendReserved } from './reserved-headers.ts';
@@ -18,11 +18,10 @@ export function send(
   request: OutgoingRequest,
   reserved: ReservedHeaders | undefined,
   caller: { readonly req: IncomingMessage; readonly res: ServerResponse },
-  place: Place,
+  watcher: ExchangeWatcher,
 ): Exchange {
-  const leave = (): void => place.leave();
   if (reserved === undefined) {
-    return sendOverUndici(pools.dispatcher(tenantId), request, ANSWER_WITHIN_MS, leave);
+    return sendOverUndici(pools.dispatcher(tenantId), request, ANSWER_WITHIN_MS, watcher);
   }
-  return sendReserved(pools.agents(tenantId), request, reserved, { ...caller, onOver: leave });
+  return sendReserved(pools.agents(tenantId), request, reserved, { ...caller, watcher });
 }

@@ -11,9 +11,14 @@ import { endTogether } from '../end-together.ts';
 import type { Answer } from '../exchange.ts';
 import { decideCurrently, findCaller, type ProxyCaller } from '../proxy/caller.ts';
 import { isTransformed, isWhole, receive, type WholeAnswer } from '../proxy/destination-answer.ts';
-import { type DestinationAnswer, type Exchange, ExchangeEnded } from '../proxy/exchange.ts';
+import {
+  type DestinationAnswer,
+  type Exchange,
+  ExchangeEnded,
+  type ExchangeWatcher,
+} from '../proxy/exchange.ts';
 import { firstHeader } from '../proxy/headers.ts';
-import { type Departure, sendInTurn } from '../proxy/in-turn.ts';
+import { type Decision, sendInTurn } from '../proxy/in-turn.ts';
 import { transformResponse } from '../proxy/incoming-body.ts';
 import { readIncomingBytes } from '../proxy/incoming-bytes.ts';
 import { contextOf, type IncomingRequest, RequestPreparation } from '../proxy/prepare.ts';
@@ -75,11 +80,15 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
   );
   if ('custom' in decided) return answerCustom(call, decided.custom);
   if (call.res.destroyed) return 'caller_gone';
-  const turn = { preparation, services, traceId, gone: () => signalOf(call.res) };
-  const sent = await sendInTurn({ caller, decided }, turn, (departure) =>
-    answerOf(open(call, request, departure, services), call, departure, services),
+  const decision = { caller, decided };
+  const received = await sendInTurn(
+    decision,
+    services,
+    () => signalOf(call.res),
+    (watcher) => open(call, request, decision, watcher, services),
+    (exchange) => answerOf(exchange, call, decision, services),
   );
-  return 'custom' in sent ? answerCustom(call, sent.custom) : passAnswer(call, sent, services);
+  return passAnswer(call, received, services);
 }
 
 /** An answer that has begun, and by what it came. */
@@ -117,11 +126,12 @@ function signalOf(res: ServerResponse): AbortSignal {
 async function answerOf(
   exchange: Exchange,
   { res, head: { method, traceId } }: ProxyCall,
-  { caller, decided: { broughtOut } }: Departure,
+  { caller, decided: { broughtOut } }: Decision,
   services: ProxyingServices,
 ): Promise<Received> {
   const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
   res.on('close', gone);
+  if (res.destroyed) gone();
   const hasTransform = caller.proxy.response_transform !== null;
   const isNeeded = (answer: DestinationAnswer) => hasTransform && isTransformed(answer, method);
   try {
@@ -154,12 +164,13 @@ const DELIVERIES = {
 function open(
   call: ProxyCall,
   { reserved }: ProxyRequest,
-  { caller: { proxy }, decided: { target, headers, body }, place, leaveBy }: Departure,
+  { caller: { proxy }, decided: { target, headers, body } }: Decision,
+  watcher: ExchangeWatcher,
   { proxying: { pools } }: ProxyingServices,
 ): Exchange {
   const { origin } = proxy.destination;
-  const outgoing = { origin, target, method: call.head.method, headers, body, leaveBy };
-  return send(pools, proxy.tenant_id, outgoing, reserved, call, place);
+  const outgoing = { origin, target, method: call.head.method, headers, body };
+  return send(pools, proxy.tenant_id, outgoing, reserved, call, watcher);
 }
 
 function answerStream(

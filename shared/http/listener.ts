@@ -120,6 +120,8 @@ function answerParserError(
   } else if (answering === undefined ? isBodyBroken(socket) : answering.headersSent) {
     socket.destroy();
   } else {
+    // What still comes is read, and nothing of it is served: its sender was told that it is not.
+    condemn(socket);
     endWith(socket, rawAnswer(refusalOf(error), socket, errorBody));
   }
 }

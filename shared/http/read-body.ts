@@ -7,6 +7,7 @@ import { ApiError } from '../errors.ts';
 import { GatheredBytes } from '../gathered-bytes.ts';
 import { BODY_ROOM, type BodyRoom } from './body-room.ts';
 import { type Coding, decompress, readCoding } from './decompress.ts';
+import { isTooLate } from './slow-bodies.ts';
 
 /**
  * Of a body that is too large this much is read and thrown away before the answer: closing with
@@ -88,7 +89,8 @@ function collect(req: IncomingMessage, limitBytes: number, room: BodyRoom): Prom
     };
     const end = () => {
       stop();
-      resolve(gathered.whole());
+      if (isTooLate(req)) reject(new ApiError('request_timeout', 'The body came too late'));
+      else resolve(gathered.whole());
     };
     const gone = () => {
       stop();
@@ -131,5 +133,7 @@ export function discardBody(req: IncomingMessage): Promise<void> {
       if (total > DISCARD_BYTES_MAX) stop();
     };
     req.on('data', drop).on('end', stop).on('error', stop).on('close', stop);
+    // Whoever read it before may have paused it.
+    req.resume();
   });
 }

@@ -23,18 +23,25 @@ export const BODY_LIMITS: BodyLimits = {
   checkEachMs: 500,
 };
 
-const passing = new WeakSet<IncomingMessage>();
+/** To how much of the body has come. */
+const passing = new WeakMap<IncomingMessage, () => number>();
+const tooLate = new WeakSet<IncomingMessage>();
 
 /** The body is handed on as it comes, and kept by nobody: it may take as long as it moves. */
-export function allowLongBody(req: IncomingMessage): void {
-  passing.add(req);
+export function allowLongBody(req: IncomingMessage, received: () => number): void {
+  passing.set(req, received);
+}
+
+/** Whether its sender was told 408: what comes all the same must have no effect. */
+export function isTooLate(req: IncomingMessage): boolean {
+  return tooLate.has(req);
 }
 
 /** A body that is on its way. Times are of the monotonic clock. */
 interface Arrival {
   readonly req: IncomingMessage;
   readonly sinceMs: number;
-  /** When it last had brought enough, and what the connection had brought until then. */
+  /** When it last had brought enough, and what had come until then. */
   movedAtMs: number;
   movedAtBytes: number;
 }
@@ -55,10 +62,11 @@ export function watchBodies(
         if (known !== undefined) connections.set(socket, undefined);
         continue;
       }
-      const arrival = known?.req === req ? known : arrivalOf(req, socket, now);
+      const arrival = known?.req === req ? known : arrivalOf(req, now);
       connections.set(socket, arrival);
-      if (!isLate(arrival, socket, now, limits)) continue;
+      if (!isLate(arrival, now, limits)) continue;
       connections.delete(socket);
+      tooLate.add(req);
       onSlow(socket);
     }
   }
@@ -75,22 +83,22 @@ export function watchBodies(
   });
 }
 
-function arrivalOf(req: IncomingMessage, { bytesRead }: ServerSocket, now: number): Arrival {
-  return { req, sinceMs: now, movedAtMs: now, movedAtBytes: bytesRead };
+function arrivalOf(req: IncomingMessage, now: number): Arrival {
+  return { req, sinceMs: now, movedAtMs: now, movedAtBytes: passing.get(req)?.() ?? 0 };
 }
 
 function isLate(
   arrival: Arrival,
-  socket: ServerSocket,
   now: number,
   { wholeMs, progressMs, progressBytes }: BodyLimits,
 ): boolean {
-  if (!passing.has(arrival.req)) return now - arrival.sinceMs >= wholeMs;
+  const received = passing.get(arrival.req)?.();
+  if (received === undefined) return now - arrival.sinceMs >= wholeMs;
   // What is here and not taken was not late; whoever should take it is watched elsewhere.
   const isHeldBack = arrival.req.readableLength > 0;
-  if (isHeldBack || socket.bytesRead - arrival.movedAtBytes >= progressBytes) {
+  if (isHeldBack || received - arrival.movedAtBytes >= progressBytes) {
     arrival.movedAtMs = now;
-    arrival.movedAtBytes = socket.bytesRead;
+    arrival.movedAtBytes = received;
   }
   return now - arrival.movedAtMs >= progressMs;
 }

@@ -158,7 +158,8 @@ export async function checkDetokenization(
   return readPermitted(tokenIds, context.readers.sealed, context);
 }
 
-function refuseMissing(tokenIds: readonly string[], rows: readonly SealedRow[]): void {
+/** Throws 400 that names those without a row. */
+export function refuseMissing(tokenIds: readonly string[], rows: readonly SealedRow[]): void {
   if (rows.length === tokenIds.length) return;
   const found = new Set(rows.map((row) => row.id));
   const missing = tokenIds.filter((id) => !found.has(id));

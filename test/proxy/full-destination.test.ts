@@ -2,7 +2,8 @@
  * More requests than a destination may have connections: the others wait, and what is revoked or deleted while they
  * do is not sent (design section 1, invariant 4).
  */
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { CONNECTIONS_MAX } from '../../shared/egress/create-egress.ts';
 import { OK, type Origin, startOrigin } from './origin.ts';
@@ -51,10 +52,10 @@ describe('a request that waits for a place at its destination', () => {
       return sendRaw(proxies.port, request('POST /proxy', lines, body));
     };
     for (let count = 0; count < CONNECTIONS_MAX; count += 1) void ask(HELD);
-    while (held.length < CONNECTIONS_MAX) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (held.length < CONNECTIONS_MAX) await delay(10);
     const answer = ask(JSON.stringify({ number: `{{ ${token} }}` }));
     // Nothing shows that it waits; that it has not come is checked below.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await delay(300);
     expect(held).to.have.length(CONNECTIONS_MAX);
     expect(origin.received).to.have.length(CONNECTIONS_MAX);
     return {
@@ -120,4 +121,29 @@ describe('a request that waits for a place at its destination', () => {
       expect(parseAnswer((await waiting.answer).text).status).to.equal(200);
     });
   }
+
+  it('leaves no place taken by callers who left around their turn', async () => {
+    const waiting = await fill([]);
+    const { key } = await proxies.application({ permissions: ['token:use'] });
+    const proxy = await proxies.proxy({ destination_url: origin.url });
+    const lines = [`BT-API-KEY: ${key}`, `BT-PROXY-KEY: ${proxy.key}`];
+    const body = ['Content-Type: text/plain', 'Content-Length: 3'];
+    const bytes = request('POST /proxy', [...lines, ...body], 'abc');
+    const callers = Array.from({ length: 100 }, () => {
+      const caller = connect(proxies.port, '127.0.0.1', () => caller.write(bytes));
+      return caller.on('error', () => undefined);
+    });
+    await delay(300);
+    for (const [index, caller] of callers.entries()) {
+      setTimeout(() => caller.resetAndDestroy(), index % 20);
+    }
+    await delay(5);
+    waiting.free();
+    await waiting.answer;
+    await delay(100);
+    origin.received.length = 0;
+    const again = await fill([]);
+    again.free();
+    await again.answer;
+  });
 });

@@ -40,31 +40,6 @@ describe('a destination that keeps one waiting', () => {
     return [sendOverUndici(dispatcher, request, SHORT_MS), destination];
   }
 
-  it('is sent nothing by a request that may not leave any more', async () => {
-    let bytes = 0;
-    const destination = await startTcp((socket) => {
-      socket.on('data', (chunk) => {
-        bytes += chunk.length;
-        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
-      });
-    });
-    const dispatcher = startEgress('127.0.0.0/8', [['127.0.0.1']]).dispatcher();
-    toClose.push(destination.close, () => dispatcher.destroy());
-    const request = {
-      ...{ origin: `http://dest.example:${destination.port}`, target: '/', method: 'POST' },
-      ...{ headers: [], body: Buffer.from('x') },
-    };
-    let isOver = 0;
-    const over = (): void => {
-      isOver += 1;
-    };
-    const send = (leaveBy: number) =>
-      sendOverUndici(dispatcher, { ...request, leaveBy }, 5_000, over);
-    const error: unknown = await send(performance.now() - 1).answer.catch((one: unknown) => one);
-    expect([error, isOver, bytes]).to.deep.equal([new ExchangeEnded('late'), 1, 0]);
-    expect((await send(performance.now() + 5_000).answer).status).to.equal(200);
-  });
-
   const drip = (socket: Socket, text: string): void => {
     let at = 0;
     const timer = setInterval(() => socket.write(text[at++ % text.length] ?? ''), 20);
