@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { guardListener, LISTENER_OPTIONS } from '../../../shared/http/listener.ts';
+import { readBody } from '../../../shared/http/read-body.ts';
 import { allowLongBody, type BodyLimits } from '../../../shared/http/slow-bodies.ts';
 import { listen } from '../../../shared/process/listen.ts';
 
@@ -47,8 +48,10 @@ describe('a body that comes slowly', () => {
   async function open(
     port: number,
     length: number,
+    allowHalfOpen = false,
   ): Promise<{ socket: Socket; all: () => string }> {
-    const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen });
+    socket.setEncoding('latin1');
     toClose.push(() => socket.destroy());
     let text = '';
     socket.on('data', (more) => {
@@ -109,6 +112,24 @@ describe('a body that comes slowly', () => {
     socket.write('x'.repeat(10));
     while (!all().includes('x'.repeat(60))) await delay(STEP_MS);
     expect(all()).to.match(/^HTTP\/1\.1 200 /);
+  });
+
+  it('has no effect when its rest comes behind the 408, nor has what comes behind that', async () => {
+    const served: unknown[] = [];
+    const port = await start(async (req, res) => {
+      await Promise.resolve(readBody(req, { limitBytes: 100 })).then(
+        (body) => served.push(body.toString()),
+        () => undefined,
+      );
+      res.end();
+    });
+    const { socket, all } = await open(port, 2, true);
+    const closed = once(socket, 'close');
+    while (!all().includes('408')) await delay(STEP_MS);
+    socket.end('{}POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx');
+    await closed;
+    expect(served).to.deep.equal([]);
+    expect(all().match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 408']);
   });
 
   it('is cut, too, when its request was answered and its connection kept', async () => {
