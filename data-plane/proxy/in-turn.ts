@@ -75,11 +75,15 @@ async function waitAndSend<T>(
     if (gone.aborted) throw new ExchangeEnded('caller_gone');
   } catch (error) {
     place?.leave();
-    // What is left of it is read to nowhere, so that the answer is not lost with the connection.
-    if (decision.decided.body instanceof RequestBody) decision.decided.body.destroy();
+    dropBody(decision);
     throw error;
   }
   return send(decision, services, place, open, take);
+}
+
+/** What is left of a stream is read to nowhere, so that the answer is not lost with the connection. */
+function dropBody({ decided: { body } }: Decision): void {
+  if (body instanceof RequestBody) body.destroy();
 }
 
 async function waitForPlace(places: Places, origin: string, gone: AbortSignal): Promise<Place> {
@@ -100,7 +104,7 @@ function send<T>(
   open: (watcher: ExchangeWatcher) => Exchange,
   take: (exchange: Exchange) => Promise<T>,
 ): Promise<T> {
-  const departure = new Departure(place, () => mayStillLeave(decision, services));
+  const departure = new Departure(place, decision, services);
   let exchange: Exchange;
   try {
     exchange = open(departure);
@@ -115,13 +119,15 @@ function send<T>(
 /** Holds the place as long as the exchange needs it, and asks until the request begins to be sent. */
 class Departure implements ExchangeWatcher {
   readonly #place: Place;
-  readonly #ask: () => Promise<void>;
+  readonly #decision: Decision;
+  readonly #services: ProxyingServices;
   #timer: NodeJS.Timeout | undefined;
   #hasBegun = false;
 
-  constructor(place: Place, ask: () => Promise<void>) {
+  constructor(place: Place, decision: Decision, services: ProxyingServices) {
     this.#place = place;
-    this.#ask = ask;
+    this.#decision = decision;
+    this.#services = services;
   }
 
   onBegin(): void {
@@ -137,10 +143,12 @@ class Departure implements ExchangeWatcher {
   watch(exchange: Exchange): void {
     if (this.#hasBegun) return;
     this.#timer = setTimeout(() => {
-      this.#ask().then(
+      mayStillLeave(this.#decision, this.#services).then(
         () => this.watch(exchange),
-        (cause) => {
-          if (!this.#hasBegun) exchange.abort(new ExchangeEnded('revoked', { cause }));
+        (cause: unknown) => {
+          if (this.#hasBegun) return;
+          exchange.abort(new ExchangeEnded('revoked', { cause }));
+          dropBody(this.#decision);
         },
       );
     }, ASK_EACH_MS);
