@@ -10,8 +10,6 @@ import type { FailureLog } from '../shared/observability/failure-log.ts';
 import { translateDatabaseError } from '../shared/postgres/database-error.ts';
 import type { Answer } from './exchange.ts';
 
-export type { FailureLog };
-
 const COMMON_HEADERS = ['cache-control', 'no-store', ...CORS_HEADERS];
 
 /** A caller that takes nothing of a large answer for so long loses its connection: the answer is in memory. */

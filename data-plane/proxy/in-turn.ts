@@ -3,8 +3,9 @@
  * before it or because there is no connection yet, it is asked again, each half second and once more when it is its
  * turn, whether it may still be sent: what was revoked or deleted meanwhile ends it.
  */
-import { ApiError } from '../../shared/errors.ts';
-import { refuseMissing } from '../../shared/tokens/detokenize.ts';
+import { retryRead } from '../../shared/postgres/database-error.ts';
+import { missingTokens } from '../../shared/tokens/detokenize.ts';
+import { findMissing } from '../../shared/tokens/find-missing.ts';
 import type { Answer } from '../exchange.ts';
 import type { ProxyingServices } from '../services.ts';
 import type { ProxyCaller } from './caller.ts';
@@ -16,7 +17,7 @@ import {
 } from './exchange.ts';
 import type { Place, Places } from './places.ts';
 import type { Prepared } from './prepare.ts';
-import { destinationError } from './proxy-error.ts';
+import { destinationError, MovedError } from './proxy-error.ts';
 import { RequestBody } from './request-body.ts';
 
 /** What a decision is good for without being asked again. */
@@ -27,16 +28,6 @@ export type Sendable = Exclude<Prepared, { custom: Answer }>;
 export interface Decision {
   readonly caller: ProxyCaller;
   readonly decided: Sendable;
-}
-
-/** Nothing was sent to where the proxy led before: its owner's doing, and no fault of ours. */
-export class MovedError extends ApiError {
-  constructor() {
-    super('unavailable', 'The destination of the proxy was changed; try again', {
-      headers: { 'retry-after': '1' },
-    });
-    this.name = 'MovedError';
-  }
 }
 
 /**
@@ -158,15 +149,11 @@ class Departure implements ExchangeWatcher {
 /** Throws when the key, its rights, the proxy or one of the tokens is gone by now, and 503 when the proxy was moved. */
 async function mayStillLeave(
   { caller, decided: { tokenIds } }: Decision,
-  { readers }: ProxyingServices,
+  { pool }: ProxyingServices,
 ): Promise<void> {
   await caller.current();
   if (caller.isMoved) throw new MovedError();
   if (tokenIds.length === 0) return;
-  const { tenant_id } = caller.proxy;
-  const readings = await readers.sealed.submitAll(tokenIds.map((id) => ({ tenant_id, id })));
-  refuseMissing(
-    tokenIds,
-    readings.flatMap(({ token }) => token ?? []),
-  );
+  const missing = await retryRead(() => findMissing(pool, caller.proxy.tenant_id, tokenIds));
+  if (missing.length > 0) throw missingTokens(missing);
 }

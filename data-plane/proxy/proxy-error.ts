@@ -56,6 +56,16 @@ function timeoutError(): ApiError {
   return new ApiError('request_timeout', 'The destination did not answer within 25 seconds');
 }
 
+/** Nothing was sent to where the proxy led before: its owner's doing, and no fault of ours. */
+export class MovedError extends ApiError {
+  constructor() {
+    super('unavailable', 'The destination of the proxy was changed; try again', {
+      headers: { 'retry-after': '1' },
+    });
+    this.name = 'MovedError';
+  }
+}
+
 export function invalidAnswer(cause: unknown): ApiError {
   return badGateway('The destination did not answer with valid HTTP', cause);
 }

@@ -1,11 +1,11 @@
 /** The end of a proxied request that got no answer of its destination. */
 import { ApiError } from '../../shared/errors.ts';
 import { discardBody } from '../../shared/http/read-body.ts';
-import { type FailureLog, writeAnswer } from '../answer.ts';
+import type { FailureLog } from '../../shared/observability/failure-log.ts';
+import { writeAnswer } from '../answer.ts';
 import type { ProxyCall } from '../routes/proxy.ts';
 import { ExchangeEnded } from './exchange.ts';
-import { MovedError } from './in-turn.ts';
-import { asApiError, proxyErrorAnswer } from './proxy-error.ts';
+import { asApiError, MovedError, proxyErrorAnswer } from './proxy-error.ts';
 import type { ProxyOutcome } from './proxy-outcome.ts';
 import { resetConnection } from './response.ts';
 import { TransformError } from './transform-failure.ts';
@@ -46,6 +46,7 @@ export function unexpected(): ApiError {
 
 export function outcomeOf(error: ApiError): ProxyOutcome {
   if (error instanceof TransformError) return 'transform_failed';
+  if (error instanceof MovedError) return 'refused';
   if (error.code === 'bad_gateway') return 'destination_failed';
   if (error.code === 'request_timeout') return 'destination_timeout';
   return error.status >= 500 ? 'failed' : 'refused';

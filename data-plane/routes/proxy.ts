@@ -5,7 +5,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../shared/errors.ts';
 import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
-import { type FailureLog, type ResponseContext, writeAnswer } from '../answer.ts';
+import type { FailureLog } from '../../shared/observability/failure-log.ts';
+import { type ResponseContext, writeAnswer } from '../answer.ts';
 import type { CachedProxy } from '../config-cache/proxy-cache.ts';
 import { endTogether } from '../end-together.ts';
 import type { Answer } from '../exchange.ts';

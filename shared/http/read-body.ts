@@ -89,7 +89,8 @@ function collect(req: IncomingMessage, limitBytes: number, room: BodyRoom): Prom
     };
     const end = () => {
       stop();
-      if (isTooLate(req)) reject(new ApiError('request_timeout', 'The body came too late'));
+      // Nobody is told of this error: the sender has its 408.
+      if (isTooLate(req)) reject(new ApiError('bad_request', 'The body came too late'));
       else resolve(gathered.whole());
     };
     const gone = () => {

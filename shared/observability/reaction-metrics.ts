@@ -1,4 +1,7 @@
-/** What is counted of runs of code, of reactors and of transforms, and of the sandbox they run in. Labels are from closed sets. */
+/**
+ * What is counted of runs of code, of reactors and of transforms, and of the sandbox they run in. Labels are from
+ * closed sets.
+ */
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from './metrics.ts';
 

@@ -158,13 +158,15 @@ export async function checkDetokenization(
   return readPermitted(tokenIds, context.readers.sealed, context);
 }
 
-/** Throws 400 that names those without a row. */
-export function refuseMissing(tokenIds: readonly string[], rows: readonly SealedRow[]): void {
+function refuseMissing(tokenIds: readonly string[], rows: readonly SealedRow[]): void {
   if (rows.length === tokenIds.length) return;
   const found = new Set(rows.map((row) => row.id));
-  const missing = tokenIds.filter((id) => !found.has(id));
+  throw missingTokens(tokenIds.filter((id) => !found.has(id)));
+}
+
+export function missingTokens(missing: readonly string[]): ApiError {
   const hint = missing.some((id) => id.includes('.')) ? MEMBER_HINT : '';
-  throw new ApiError(
+  return new ApiError(
     'bad_request',
     `Failed to detokenize some tokens: ${missing.join(', ')}${hint}`,
   );
