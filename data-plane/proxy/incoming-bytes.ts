@@ -1,5 +1,6 @@
 /** A request body that is read before it goes on, decoded, once, however often a request is decided. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BODY_ROOM, type BodyRoom, UNCOUNTED_BYTES } from '../../shared/http/body-room.ts';
 import { type Coding, decompress, readCoding } from '../../shared/http/decompress.ts';
 import { mayBeRead, readBody } from '../../shared/http/read-body.ts';
 import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
@@ -22,12 +23,25 @@ export function readIncomingBytes(
   req: IncomingMessage,
   res: ServerResponse,
   head: AcceptedRequest,
+  room: BodyRoom = BODY_ROOM,
 ): IncomingBytes | Promise<IncomingBytes> {
   const coding = readCoding(head.contentEncoding);
   if (head.expectsContinue && mayBeRead(head, BODY_BYTES_MAX)) res.writeContinue();
-  const wire = readBody(req, { limitBytes: BODY_BYTES_MAX });
+  const wire = readBody(req, { limitBytes: BODY_BYTES_MAX, room });
   const isHere = coding === 'identity' && !(wire instanceof Promise);
-  return isHere ? { wire, decoded: wire } : decode(wire, coding);
+  if (isHere) return { wire, decoded: wire };
+  return decode(wire, coding).then((bytes) => {
+    const { length } = bytes.decoded;
+    hold(res, bytes.wire === bytes.decoded ? length : length + bytes.wire.length, room);
+    return bytes;
+  });
+}
+
+/** A large body takes its room until it is answered: a destination may keep thousands of them waiting. */
+function hold(res: ServerResponse, bytes: number, room: BodyRoom): void {
+  if (bytes <= UNCOUNTED_BYTES || res.destroyed) return;
+  res.once('close', () => room.leave(bytes));
+  room.grow(0, bytes);
 }
 
 async function decode(reading: Buffer | Promise<Buffer>, coding: Coding): Promise<IncomingBytes> {

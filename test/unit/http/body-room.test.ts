@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
+import { readIncomingBytes } from '../../../data-plane/proxy/incoming-bytes.ts';
 import { ApiError } from '../../../shared/errors.ts';
 import { BodyRoom, UNCOUNTED_BYTES } from '../../../shared/http/body-room.ts';
 import { readBody } from '../../../shared/http/read-body.ts';
+import { checkRequest } from '../../../shared/http/strict-request.ts';
 import { listen } from '../../../shared/process/listen.ts';
 
 const LARGE = UNCOUNTED_BYTES + 100_000;
@@ -78,5 +80,42 @@ describe('large bodies on their way', () => {
     for (const socket of more) socket.write('x');
     const ends = [await status(String(LARGE + 3)), await status(String(LARGE + 4))];
     expect(ends).to.deep.equal([200, 200]);
+  });
+
+  it('that a proxy has read keep their room until they are answered', async () => {
+    const room = new BodyRoom(150_000);
+    const answers: (() => void)[] = [];
+    const ends: number[] = [];
+    const server = createServer(async (req, res) => {
+      const { method = '', url = '', httpVersion, rawHeaders } = req;
+      const head = checkRequest(method, url, httpVersion, rawHeaders);
+      if (!head.ok) throw new Error(head.detail);
+      const reading = Promise.resolve(readIncomingBytes(req, res, head, room));
+      const status = await reading.then(
+        () => 200,
+        (error: unknown) => (error instanceof ApiError ? error.status : 500),
+      );
+      ends.push(status);
+      if (status === 200) answers.push(() => res.end());
+      else res.end();
+    });
+    port = await listen(server, 0, '127.0.0.1');
+    toClose.push(
+      () => server.closeAllConnections(),
+      () => server.close(),
+    );
+    const ended = async (count: number): Promise<void> => {
+      while (ends.length < count) await new Promise(setImmediate);
+    };
+    (await begin(LARGE)).write('x');
+    await ended(1);
+    (await begin(LARGE)).write('x');
+    await ended(2);
+    expect(ends).to.deep.equal([200, 503]);
+    answers[0]?.();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    (await begin(LARGE)).write('x');
+    await ended(3);
+    expect(ends).to.deep.equal([200, 503, 200]);
   });
 });
