@@ -111,8 +111,14 @@ describe('under load', function () {
 
   it('a Postgres that hangs is a 503, not a hang', async () => {
     const samples = await load.breakIt(async () => {
-      const pids = await postgresPids(installation.dataDir);
-      for (const pid of pids) process.kill(pid, 'SIGSTOP');
+      const pids = new Set<number>();
+      // Until none is new: the server may have started one for a connection while they were listed.
+      for (;;) {
+        const fresh = (await postgresPids(installation.dataDir)).filter((pid) => !pids.has(pid));
+        if (fresh.length === 0) break;
+        for (const pid of fresh) process.kill(pid, 'SIGSTOP');
+        for (const pid of fresh) pids.add(pid);
+      }
       // Its own children end with it or go on with it; none is left behind stopped.
       const refused = await within('refused', load.write('while-it-hangs')).finally(() => {
         for (const pid of pids) process.kill(pid, 'SIGCONT');
