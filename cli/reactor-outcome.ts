@@ -118,7 +118,7 @@ function customResponse({
 /** What keeps the data plane from reading the result, if anything. */
 function whyNotPassedOn(value: string): string | undefined {
   try {
-    scanJson(value, RESULT_DEPTH_MAX, Number.POSITIVE_INFINITY);
+    scanJson(Buffer.from(value), RESULT_DEPTH_MAX, Number.POSITIVE_INFINITY);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return `The result of the code cannot be passed on. ${error.message}`;

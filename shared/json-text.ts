@@ -29,7 +29,7 @@ const ZERO_VALUE = /(?:^|[:,[])0(?:$|[,}\]])/;
  */
 export function parseJson(bytes: Uint8Array, depthMax: number = JSON_DEPTH_MAX): unknown {
   const text = decodeText(bytes);
-  const members = scanJson(text, depthMax);
+  const members = scanJson(bytes, depthMax);
   const value: unknown = JSON.parse(text);
   // JSON.parse keeps the last of two equal names, so a missing member is a duplicate. Counting
   // needs no set of names and sees through spellings such as "a" and "\u0061".

@@ -65,7 +65,7 @@ function seenBody(body: Buffer, contentType: string | undefined): SeenBody {
 
 function isJson(text: string): boolean {
   try {
-    scanPassedJson(text, PASSED_DEPTH_MAX);
+    scanPassedJson(Buffer.from(text), PASSED_DEPTH_MAX);
     return true;
   } catch {
     return false;

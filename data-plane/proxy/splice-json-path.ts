@@ -1,4 +1,4 @@
-/** Says where in a JSON text a position is, for an error. The text must have been found well-formed. */
+/** Says where in the bytes of a JSON text a position is, for an error. The text must have been found well-formed. */
 import { itemPath, memberPath } from '../../shared/json-member-path.ts';
 
 const QUOTE = 0x22;
@@ -21,25 +21,25 @@ interface Container {
 }
 
 /** The dotted path of the value at `position`, below `body`. */
-export function memberPathAt(text: string, position: number): string {
+export function memberPathAt(body: Buffer, position: number): string {
   let path = ROOT;
-  for (const { isList, index, name } of containersAt(text, position)) {
+  for (const { isList, index, name } of containersAt(body, position)) {
     path = isList
       ? itemPath(path, index)
-      : memberPath(path, String(JSON.parse(text.slice(...name))));
+      : memberPath(path, String(JSON.parse(body.toString('utf8', ...name))));
   }
   return path;
 }
 
 /** The containers that are open before `position`, the outermost first. */
-function containersAt(text: string, position: number): readonly Container[] {
+function containersAt(body: Buffer, position: number): readonly Container[] {
   const open: Container[] = [];
   let lastText: readonly [number, number] = [0, 0];
   for (let at = 0; at < position; at += 1) {
-    const code = text.charCodeAt(at);
+    const code = body[at];
     const container = open.at(-1);
     if (code === QUOTE) {
-      const end = endOfText(text, at);
+      const end = endOfText(body, at);
       lastText = [at, end];
       at = end - 1;
     } else if (code === COLON && container !== undefined) container.name = lastText;
@@ -52,10 +52,10 @@ function containersAt(text: string, position: number): readonly Container[] {
 }
 
 /** One past the quote that ends the text which starts here. */
-function endOfText(text: string, start: number): number {
+function endOfText(body: Buffer, start: number): number {
   let at = start + 1;
-  while (at < text.length && text.charCodeAt(at) !== QUOTE) {
-    at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
+  while (at < body.length && body[at] !== QUOTE) {
+    at += body[at] === BACKSLASH ? 2 : 1;
   }
   return at + 1;
 }

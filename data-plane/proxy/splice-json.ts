@@ -2,12 +2,12 @@
  * Finds the texts of a JSON body that hold expressions, and puts values in their place. The body is
  * never parsed and printed again: every byte outside of these texts stays as it came.
  */
+import { isUtf8 } from 'node:buffer';
 import { ApiError, fieldError } from '../../shared/errors.ts';
 import { tooManyExpressions } from '../../shared/expressions/detokenization.ts';
 import { DETOKENIZATION_EXPRESSIONS_MAX } from '../../shared/expressions/limits.ts';
 import { JSON_DEPTH_MAX, scanPassedJson } from '../../shared/json-scan.ts';
 import { stringifyJson } from '../../shared/json-text.ts';
-import { utf8Text } from './body-text.ts';
 import { type ExpressionTexts, KEPT } from './body-texts.ts';
 import { memberPathAt } from './splice-json-path.ts';
 
@@ -33,20 +33,21 @@ interface Place {
  */
 export function findJsonTexts(body: Buffer): ExpressionTexts | undefined {
   if (!HINTS.some((hint) => body.includes(hint))) return undefined;
-  const text = utf8Text(body);
-  if (text === undefined) return refuseBytes(body);
+  // A character per byte: all that is looked for is ASCII, and places are those of the bytes.
+  const spelling = body.toString('latin1');
+  let opening = nextOpening(spelling, 0);
+  if (opening < 0) return undefined;
+  if (!isUtf8(body)) throw new ApiError('bad_request', 'Invalid JSON: the body is not valid UTF-8');
   const places: Place[] = [];
   const texts: string[] = [];
-  let opening = nextOpening(text, 0);
-  if (opening < 0) return undefined;
-  scanPassedJson(text, DEPTH_MAX, (start, end) => {
+  scanPassedJson(body, DEPTH_MAX, (start, end) => {
     // Openings in what has no value, names of members, are passed by.
-    if (opening >= 0 && opening < start) opening = nextOpening(text, start);
+    if (opening >= 0 && opening < start) opening = nextOpening(spelling, start);
     if (opening < 0 || opening >= end) return;
-    const decoded: unknown = JSON.parse(text.slice(start, end));
+    const decoded: unknown = JSON.parse(body.toString('utf8', start, end));
     if (typeof decoded !== 'string' || !decoded.includes('{{')) return;
     if (places.length === DETOKENIZATION_EXPRESSIONS_MAX) {
-      throw fieldError(memberPathAt(text, start), tooManyExpressions().message);
+      throw fieldError(memberPathAt(body, start), tooManyExpressions().message);
     }
     places.push({ start, end });
     texts.push(decoded);
@@ -54,8 +55,8 @@ export function findJsonTexts(body: Buffer): ExpressionTexts | undefined {
   if (places.length === 0) return undefined;
   return {
     texts,
-    pathOf: (index) => memberPathAt(text, places[index]?.start ?? 0),
-    splice: (values) => spliceJson(text, places, values),
+    pathOf: (index) => memberPathAt(body, places[index]?.start ?? 0),
+    splice: (values) => spliceJson(body, places, values),
   };
 }
 
@@ -78,20 +79,15 @@ function isEscaped(text: string, index: number): boolean {
   return (index - first) % 2 === 1;
 }
 
-function refuseBytes(body: Buffer): undefined {
-  if (nextOpening(body.toString('latin1'), 0) < 0) return undefined;
-  throw new ApiError('bad_request', 'Invalid JSON: the body is not valid UTF-8');
-}
-
-function spliceJson(text: string, places: readonly Place[], values: readonly unknown[]): Buffer {
-  const parts: string[] = [];
+function spliceJson(body: Buffer, places: readonly Place[], values: readonly unknown[]): Buffer {
+  const parts: Buffer[] = [];
   let copied = 0;
   places.forEach(({ start, end }, index) => {
     const value = values[index];
     if (value === KEPT) return;
-    parts.push(text.slice(copied, start), stringifyJson(value));
+    parts.push(body.subarray(copied, start), Buffer.from(stringifyJson(value)));
     copied = end;
   });
-  parts.push(text.slice(copied));
-  return Buffer.from(parts.join(''));
+  parts.push(body.subarray(copied));
+  return Buffer.concat(parts);
 }

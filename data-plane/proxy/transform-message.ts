@@ -98,7 +98,7 @@ function objectMembers(text: string): ReadonlyMap<string, string> {
 
 function checkResult(text: string): void {
   try {
-    scanPassedJson(text, PASSED_DEPTH_MAX);
+    scanPassedJson(Buffer.from(text), PASSED_DEPTH_MAX);
   } catch (error) {
     throw unreadable(error);
   }

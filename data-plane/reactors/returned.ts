@@ -50,7 +50,7 @@ export function readReturned(text: string): Returned {
 
 function checkJson(text: string): void {
   try {
-    scanJson(text, DEPTH_MAX, Number.POSITIVE_INFINITY);
+    scanJson(Buffer.from(text), DEPTH_MAX, Number.POSITIVE_INFINITY);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw new ReturnedError(`The result of the code cannot be passed on. ${error.message}`);
