@@ -22,7 +22,6 @@ const NODE_OPTIONS = [
   ...['--no-node-snapshot', '--permission', '--allow-addons', '--allow-worker'],
   ...['--disable-warning=SecurityWarning', '--disable-warning=ExperimentalWarning'],
 ];
-const READABLE = ['node_modules/', 'package.json'].map((path) => join(ROOT, path));
 /** isolated-vm's loader asks which C library there is by looking at it. */
 const ALPINE_MARK = '/etc/alpine-release';
 
@@ -65,6 +64,13 @@ export function networkOf(pid: number | 'self'): string | undefined {
   }
 }
 
+/** Of the installation in `root`. Packages may lie elsewhere: what is loaded is asked for by its real path. */
+export function readablePaths(root: string): string[] {
+  const packages = join(root, 'node_modules');
+  const places = new Set([packages, realpathSync(packages)]);
+  return [...[...places].map((place) => `${place}/`), join(root, 'package.json')];
+}
+
 /** Program and arguments of a host with `thread_count` threads; `modules_folder`: its code, too. */
 export function hostCommand(
   isolation: Isolation,
@@ -72,7 +78,7 @@ export function hostCommand(
   modules_folder: string,
 ): [string, string[]] {
   const node = realpathSync(process.execPath);
-  const readable = [...READABLE, ALPINE_MARK, `${modules_folder}/`].map(
+  const readable = [...readablePaths(ROOT), ALPINE_MARK, `${modules_folder}/`].map(
     (path) => `--allow-fs-read=${path}`,
   );
   const host = join(modules_folder, HOST_FILE);
