@@ -3,6 +3,7 @@
  * before it or because there is no connection yet, it is asked again, each half second and once more when it is its
  * turn, whether it may still be sent: what was revoked or deleted meanwhile ends it.
  */
+import { ApiError } from '../../shared/errors.ts';
 import { retryRead } from '../../shared/postgres/database-error.ts';
 import { missingTokens } from '../../shared/tokens/detokenize.ts';
 import { findMissing } from '../../shared/tokens/find-missing.ts';
@@ -15,7 +16,7 @@ import {
   ExchangeEnded,
   type ExchangeWatcher,
 } from './exchange.ts';
-import type { Place, Places } from './places.ts';
+import { type Place, type Places, TooManyWaitError } from './places.ts';
 import type { Prepared } from './prepare.ts';
 import { destinationError, MovedError } from './proxy-error.ts';
 import { RequestBody } from './request-body.ts';
@@ -28,12 +29,14 @@ export type Sendable = Exclude<Prepared, { custom: Answer }>;
 export interface Decision {
   readonly caller: ProxyCaller;
   readonly decided: Sendable;
+  readonly traceId: string;
 }
 
 /**
  * Opens the exchange when there is a place for it, and has `take` make something of it. `gone`: aborted when nobody
  * wants the answer any more; asked for when one must wait. Throws 408 when no place gets free while the destination
- * has time to answer, what asking for a right again throws, and 503 when the proxy leads elsewhere by now.
+ * has time to answer, 429 when too many wait for one, what asking for a right again throws, and 503 when the proxy
+ * leads elsewhere by now.
  */
 export function sendInTurn<T>(
   decision: Decision,
@@ -83,9 +86,15 @@ async function waitForPlace(places: Places, origin: string, gone: AbortSignal): 
       origin,
       AbortSignal.any([gone, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
     );
-  } catch {
+  } catch (error) {
+    if (error instanceof TooManyWaitError) throw tooManyWait();
     throw destinationError(new ExchangeEnded(gone.aborted ? 'caller_gone' : 'timeout'));
   }
+}
+
+function tooManyWait(): ApiError {
+  const detail = 'Too many requests wait for destinations that are busy; try again';
+  return new ApiError('too_many_requests', detail, { headers: { 'retry-after': '1' } });
 }
 
 function send<T>(
@@ -148,10 +157,15 @@ class Departure implements ExchangeWatcher {
 
 /** Throws when the key, its rights, the proxy or one of the tokens is gone by now, and 503 when the proxy was moved. */
 async function mayStillLeave(
-  { caller, decided: { tokenIds } }: Decision,
+  { caller, decided: { tokenIds }, traceId }: Decision,
   { pool }: ProxyingServices,
 ): Promise<void> {
-  await caller.current();
+  try {
+    await caller.current();
+  } catch (error) {
+    await caller.recordDenial(error, traceId);
+    throw error;
+  }
   if (caller.isMoved) throw new MovedError();
   if (tokenIds.length === 0) return;
   const missing = await retryRead(() => findMissing(pool, caller.proxy.tenant_id, tokenIds));

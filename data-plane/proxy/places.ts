@@ -5,6 +5,9 @@
  */
 import { CONNECTIONS_MAX } from '../../shared/egress/create-egress.ts';
 
+/** Requests of a tenant that wait, at all its destinations: each is asked again twice a second. */
+export const WAITING_MAX = 1_000;
+
 export interface Place {
   /** To be called when the request is over, however it ended; further calls do nothing. */
   leave(): void;
@@ -16,13 +19,20 @@ interface Destination {
   readonly waiting: Set<() => void>;
 }
 
+/** So many wait already that one more is not let in. */
+export class TooManyWaitError extends Error {}
+
 /** Of one tenant. */
 export class Places {
   readonly #max: number;
+  readonly #waitingMax: number;
   readonly #destinations = new Map<string, Destination>();
+  #waiting = 0;
 
-  constructor(max = CONNECTIONS_MAX) {
+  /** `max`: at one destination. `waitingMax`: at all of them. */
+  constructor(max = CONNECTIONS_MAX, waitingMax = WAITING_MAX) {
     this.#max = max;
+    this.#waitingMax = waitingMax;
   }
 
   /** `undefined` where one must wait. */
@@ -34,11 +44,12 @@ export class Places {
     return this.#placeAt(origin, at);
   }
 
-  /** Rejects with the signal's reason. */
+  /** Rejects with the signal's reason, and with `TooManyWaitError`. */
   async wait(origin: string, signal: AbortSignal): Promise<Place> {
     signal.throwIfAborted();
     const free = this.enter(origin);
     if (free !== undefined) return free;
+    if (this.#waiting >= this.#waitingMax) throw new TooManyWaitError();
     const at = this.#destinations.get(origin) as Destination;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const giveUp = (): void => {
@@ -47,8 +58,12 @@ export class Places {
       reject(signal.reason);
     };
     at.waiting.add(resolve);
+    this.#waiting += 1;
     signal.addEventListener('abort', giveUp, { once: true });
-    await promise.finally(() => signal.removeEventListener('abort', giveUp));
+    await promise.finally(() => {
+      this.#waiting -= 1;
+      signal.removeEventListener('abort', giveUp);
+    });
     return this.#placeAt(origin, at);
   }
 

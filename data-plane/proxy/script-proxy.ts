@@ -90,7 +90,7 @@ async function forward(call: ScriptProxyCall, asked: Asked, run: Run): Promise<E
   );
   if ('custom' in decided) return customised(decided.custom);
   if (signal.aborted) throw new ExchangeEnded('caller_gone');
-  const decision = { caller: through, decided };
+  const decision = { caller: through, decided, traceId: caller.traceId };
   const take = async (exchange: Exchange): Promise<Ended> => {
     const gone = (): void => exchange.abort(new ExchangeEnded('caller_gone'));
     signal.addEventListener('abort', gone, { once: true });

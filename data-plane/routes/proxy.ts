@@ -81,7 +81,7 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
   );
   if ('custom' in decided) return answerCustom(call, decided.custom);
   if (call.res.destroyed) return 'caller_gone';
-  const decision = { caller, decided };
+  const decision = { caller, decided, traceId };
   const received = await sendInTurn(
     decision,
     services,

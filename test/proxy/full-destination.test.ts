@@ -5,17 +5,19 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
+import { WAITING_MAX } from '../../data-plane/proxy/places.ts';
 import { CONNECTIONS_MAX } from '../../shared/egress/create-egress.ts';
+import { trailOf } from '../api/audit/trail.ts';
 import { OK, type Origin, startOrigin } from './origin.ts';
 import { type Proxies, startProxies } from './proxies.ts';
-import { parseAnswer, type RawResult, request, sendRaw } from './raw-client.ts';
+import { parseAnswer, type RawResult, request, sendRaw, valuesOf } from './raw-client.ts';
 
 const HELD = 'held';
 
 describe('a request that waits for a place at its destination', () => {
   let proxies: Proxies;
   before(async () => {
-    proxies = await startProxies({ SANDBOX_HOSTS: '1' });
+    proxies = await startProxies({ SANDBOX_HOSTS: '1', SALLYPORT_AUDIT: 'strict' });
   });
   after(() => proxies?.stop());
 
@@ -94,6 +96,42 @@ describe('a request that waits for a place at its destination', () => {
       expect(brought()).to.equal(1);
     });
   }
+
+  it('is not sent without the right to its token any more, which the trail tells', async () => {
+    const waiting = await fill([]);
+    await proxies.manage(`PUT /applications/${waiting.applicationId}`, {
+      json: { name: 'Poor', permissions: ['token:create'] },
+    });
+    waiting.free();
+    expect(parseAnswer((await waiting.answer).text).status).to.equal(403);
+    expect(brought()).to.equal(0);
+    const { pool, tenant } = proxies.control;
+    const rows = await trailOf(pool, tenant.id);
+    const told = rows.filter(({ actor_id }) => actor_id === waiting.applicationId);
+    const use = { operation: 'use', via_type: 'proxy', via_id: waiting.proxyId };
+    expect(told).to.have.length(2);
+    expect(told[0]).to.include({ ...use, entity_id: waiting.token, denied: false });
+    expect(told[1]).to.include({ ...use, entity_id: null, denied: true });
+  });
+
+  it('is refused where a thousand wait already', async () => {
+    const waiting = await fill([]);
+    const { key } = await proxies.application({ permissions: ['token:use'] });
+    const proxy = await proxies.proxy({ destination_url: origin.url });
+    const lines = [`BT-API-KEY: ${key}`, `BT-PROXY-KEY: ${proxy.key}`, 'Connection: close'];
+    const others = Array.from({ length: WAITING_MAX }, () =>
+      sendRaw(proxies.port, request('GET /proxy', lines)),
+    );
+    // One of them came too many.
+    const refused = parseAnswer((await Promise.race(others)).text);
+    expect(refused.status).to.equal(429);
+    expect(valuesOf(refused, 'retry-after')).to.deep.equal(['1']);
+    expect(JSON.parse(refused.body)).to.have.nested.property('proxy_error.status', 429);
+    waiting.free();
+    const statuses = (await Promise.all(others)).map(({ text }) => parseAnswer(text).status);
+    expect(statuses.filter((status) => status === 200)).to.have.length(WAITING_MAX - 1);
+    expect(parseAnswer((await waiting.answer).text).status).to.equal(200);
+  });
 
   it('goes nowhere when its proxy leads elsewhere by then', async () => {
     const elsewhere = await startOrigin(OK);

@@ -7,6 +7,7 @@ import {
 } from '../../../data-plane/proxy/brought-out.ts';
 import { PROGRESS_BYTES_MIN, PROGRESS_MS } from '../../../data-plane/proxy/destination-body.ts';
 import { ANSWER_WITHIN_MS, INFORMATIONAL_MAX } from '../../../data-plane/proxy/exchange.ts';
+import { WAITING_MAX } from '../../../data-plane/proxy/places.ts';
 import { FORM_FIELDS_MAX } from '../../../data-plane/proxy/transform-form.ts';
 import { TRANSFORMED_BYTES_MAX } from '../../../data-plane/proxy/whole-answer.ts';
 import { LEAK_TRIPWIRES } from '../../../shared/api/proxies.ts';
@@ -65,6 +66,7 @@ const LIMITS = {
   ),
   'interim answers (1xx) of a destination': count(INFORMATIONAL_MAX),
   'requests of a tenant at one destination': count(CONNECTIONS_MAX),
+  'requests of a tenant that wait, at all destinations': count(WAITING_MAX),
   'headers that a transform returns': bytes(inProxy('transform-headers', 'LENGTH_MAX')),
   'characters of a value that the tripwire looks for': count(
     inProxy('brought-out', 'TEXT_LENGTH_MIN'),

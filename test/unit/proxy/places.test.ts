@@ -1,6 +1,6 @@
 /** Places at destinations: never more than there are, in the order of asking, and none is lost. */
 import { expect } from 'chai';
-import { type Place, Places } from '../../../data-plane/proxy/places.ts';
+import { type Place, Places, TooManyWaitError } from '../../../data-plane/proxy/places.ts';
 import { Random } from '../../support/random.ts';
 
 const never = new AbortController().signal;
@@ -52,6 +52,21 @@ describe('places at a destination', () => {
     expect(places.enter('a')).not.to.equal(undefined);
     const gone = await places.wait('a', leaving.signal).catch((error: Error) => error.name);
     expect(gone).to.equal('AbortError');
+  });
+
+  it('are waited for by so many at once, wherever they go', async () => {
+    const places = new Places(1, 2);
+    for (const origin of ['a', 'b', 'c']) places.enter(origin);
+    const leaving = new AbortController();
+    const left = places.wait('a', leaving.signal).catch(() => 'left');
+    void places.wait('b', never);
+    const refused = () => places.wait('c', never).catch((error: unknown) => error);
+    expect(await refused()).to.be.instanceOf(TooManyWaitError);
+    expect(places.enter('d'), 'who need not wait is let in').not.to.equal(undefined);
+    leaving.abort();
+    expect(await left).to.equal('left');
+    void places.wait('c', never);
+    expect(await refused()).to.be.instanceOf(TooManyWaitError);
   });
 
   it('are all there again after any course of things', async () => {
