@@ -225,6 +225,16 @@ describe('the architecture', () => {
       expect(name).to.match(new RegExp(`^${String(index + 1).padStart(4, '0')}-[a-z-]+$`));
     });
   });
+
+  it('cites chapters of the design that are there', () => {
+    const design = readFileSync(join(ROOT, 'docs/design.md'), 'utf8');
+    const chapters = new Set(Array.from(design.matchAll(/^## (\d+)\. /gm), ([, number]) => number));
+    const cited = SOURCES.flatMap(({ path, text }) =>
+      Array.from(text.matchAll(/design sections? (\d+)/gi), ([, number]) => ({ path, number })),
+    );
+    expect(cited).not.to.have.length(0);
+    expect(cited.filter(({ number }) => !chapters.has(number))).to.deep.equal([]);
+  });
 });
 
 function reachableFrom(start: readonly Source[]): Source[] {
