@@ -32,38 +32,35 @@ export interface Decision {
   readonly traceId: string;
 }
 
-/**
- * Opens the exchange when there is a place for it, and has `take` make something of it. `gone`: aborted when nobody
- * wants the answer any more; asked for when one must wait. Throws 408 when no place gets free while the destination
- * has time to answer, 429 when too many wait for one, what asking for a right again throws, and 503 when the proxy
- * leads elsewhere by now.
- */
-export function sendInTurn<T>(
-  decision: Decision,
-  services: ProxyingServices,
-  gone: () => AbortSignal,
-  open: (watcher: ExchangeWatcher) => Exchange,
-  take: (exchange: Exchange) => Promise<T>,
-): Promise<T> {
-  const { proxy, isMoved } = decision.caller;
-  const places = services.proxying.pools.places(proxy.tenant_id);
-  const place = isMoved ? undefined : places.enter(proxy.destination.origin);
-  if (place === undefined) return waitAndSend(decision, services, gone(), open, take);
-  return send(decision, services, place, open, take);
+/** A request to be sent, and what its sender makes of that. */
+export interface Sending<T> {
+  readonly decision: Decision;
+  readonly services: ProxyingServices;
+  /** Aborted when nobody wants the answer any more; asked for when one must wait. */
+  gone(): AbortSignal;
+  open(watcher: ExchangeWatcher): Exchange;
+  take(exchange: Exchange): Promise<T>;
 }
 
-async function waitAndSend<T>(
-  decision: Decision,
-  services: ProxyingServices,
-  gone: AbortSignal,
-  open: (watcher: ExchangeWatcher) => Exchange,
-  take: (exchange: Exchange) => Promise<T>,
-): Promise<T> {
+/**
+ * Opens the exchange when there is a place for it. Settles with what was taken of it. Throws 408 when no place gets
+ * free while the destination has time to answer, 429 when too many wait for one, what asking for a right again throws,
+ * and 503 when the proxy leads elsewhere by now.
+ */
+export function sendInTurn<T>(sending: Sending<T>): Promise<T> {
+  const { proxy, isMoved } = sending.decision.caller;
+  const places = sending.services.proxying.pools.places(proxy.tenant_id);
+  const place = isMoved ? undefined : places.enter(proxy.destination.origin);
+  return place === undefined ? waitAndSend(sending, places) : send(sending, place);
+}
+
+async function waitAndSend<T>(sending: Sending<T>, places: Places): Promise<T> {
+  const { decision, services } = sending;
   let place: Place | undefined;
   try {
     const { proxy, isMoved } = decision.caller;
     if (isMoved) throw new MovedError();
-    const places = services.proxying.pools.places(proxy.tenant_id);
+    const gone = sending.gone();
     place = await waitForPlace(places, proxy.destination.origin, gone);
     await mayStillLeave(decision, services);
     if (gone.aborted) throw new ExchangeEnded('caller_gone');
@@ -72,7 +69,7 @@ async function waitAndSend<T>(
     dropBody(decision);
     throw error;
   }
-  return send(decision, services, place, open, take);
+  return send(sending, place);
 }
 
 /** What is left of a stream is read to nowhere, so that the answer is not lost with the connection. */
@@ -97,37 +94,29 @@ function tooManyWait(): ApiError {
   return new ApiError('too_many_requests', detail, { headers: { 'retry-after': '1' } });
 }
 
-function send<T>(
-  decision: Decision,
-  services: ProxyingServices,
-  place: Place,
-  open: (watcher: ExchangeWatcher) => Exchange,
-  take: (exchange: Exchange) => Promise<T>,
-): Promise<T> {
-  const departure = new Departure(place, decision, services);
+function send<T>(sending: Sending<T>, place: Place): Promise<T> {
+  const departure = new Departure(place, sending);
   let exchange: Exchange;
   try {
-    exchange = open(departure);
+    exchange = sending.open(departure);
   } catch (error) {
     departure.onOver();
     throw error;
   }
   departure.watch(exchange);
-  return take(exchange);
+  return sending.take(exchange);
 }
 
 /** Holds the place as long as the exchange needs it, and asks until the request begins to be sent. */
 class Departure implements ExchangeWatcher {
   readonly #place: Place;
-  readonly #decision: Decision;
-  readonly #services: ProxyingServices;
+  readonly #sending: Pick<Sending<unknown>, 'decision' | 'services'>;
   #timer: NodeJS.Timeout | undefined;
   #hasBegun = false;
 
-  constructor(place: Place, decision: Decision, services: ProxyingServices) {
+  constructor(place: Place, sending: Pick<Sending<unknown>, 'decision' | 'services'>) {
     this.#place = place;
-    this.#decision = decision;
-    this.#services = services;
+    this.#sending = sending;
   }
 
   onBegin(): void {
@@ -142,13 +131,14 @@ class Departure implements ExchangeWatcher {
 
   watch(exchange: Exchange): void {
     if (this.#hasBegun) return;
+    const { decision, services } = this.#sending;
     this.#timer = setTimeout(() => {
-      mayStillLeave(this.#decision, this.#services).then(
+      mayStillLeave(decision, services).then(
         () => this.watch(exchange),
         (cause: unknown) => {
           if (this.#hasBegun) return;
           exchange.abort(new ExchangeEnded('revoked', { cause }));
-          dropBody(this.#decision);
+          dropBody(decision);
         },
       );
     }, ASK_EACH_MS);

@@ -101,13 +101,13 @@ async function forward(call: ScriptProxyCall, asked: Asked, run: Run): Promise<E
       signal.removeEventListener('abort', gone);
     }
   };
-  return sendInTurn(
+  return sendInTurn({
     decision,
     services,
-    () => signal,
-    (watcher) => open(request, decision, watcher, services),
+    gone: () => signal,
+    open: (watcher) => open(request, decision, watcher, services),
     take,
-  );
+  });
 }
 
 function canForward(services: Services): services is ProxyingServices {

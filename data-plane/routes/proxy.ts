@@ -82,13 +82,13 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
   if ('custom' in decided) return answerCustom(call, decided.custom);
   if (call.res.destroyed) return 'caller_gone';
   const decision = { caller, decided, traceId };
-  const received = await sendInTurn(
+  const received = await sendInTurn({
     decision,
     services,
-    () => signalOf(call.res),
-    (watcher) => open(call, request, decision, watcher, services),
-    (exchange) => answerOf(exchange, call, decision, services),
-  );
+    gone: () => signalOf(call.res),
+    open: (watcher) => open(call, request, decision, watcher, services),
+    take: (exchange) => answerOf(exchange, call, decision, services),
+  });
   return passAnswer(call, received, services);
 }
 
