@@ -84,6 +84,11 @@ export abstract class Exchange {
   /** Why it has nobody's rights. */
   abstract unauthorized(): ApiError;
 
+  /** Whether it came without a body. */
+  get isBodyless(): boolean {
+    return false;
+  }
+
   /** At most `limitBytes` of body; throws 413 above. */
   protected abstract readBytes(limitBytes: number): Promise<Uint8Array> | Uint8Array;
 
@@ -164,6 +169,11 @@ export class HttpExchange extends Exchange {
 
   override unauthorized(): ApiError {
     return new ApiError('unauthorized', 'A missing or invalid BT-API-KEY was provided');
+  }
+
+  override get isBodyless(): boolean {
+    const { chunked, contentLength = 0 } = this.head;
+    return !chunked && contentLength === 0;
   }
 
   protected override readBytes(limitBytes: number): Promise<Buffer> | Buffer {

@@ -8,8 +8,7 @@ import { readAsyncTimeout } from '../reactors/async-members.ts';
 import { findReactor, requireReactions } from '../reactors/find-reactor.ts';
 import type { Services } from '../services.ts';
 import { requireHeld } from './permit.ts';
-import { BODY_BYTES_MAX } from './react.ts';
-import { readTokenBody } from './read-token-body.ts';
+import { readReactBody } from './react.ts';
 
 const validate = compileValidator(operation.body);
 
@@ -21,7 +20,7 @@ export async function reactAsync(
   requireHeld(application, 'token:use');
   requireReactions(services);
   const reactor = await findReactor(exchange.params.id ?? '', application, services);
-  const body = validate(await readTokenBody(exchange, 'json', BODY_BYTES_MAX));
+  const body = validate(await readReactBody(exchange));
   const call = { args: body.args, callback_url: null, timeout_ms: readAsyncTimeout(body) };
   return acceptReaction(call, { exchange, application, reactor }, services, (id) => ({
     status: 202,

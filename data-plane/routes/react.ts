@@ -22,9 +22,17 @@ import { requireHeld } from './permit.ts';
 import { readTokenBody } from './read-token-body.ts';
 
 /** Most bytes of a body that is searched for expressions (design section 12). */
-export const BODY_BYTES_MAX = 5 * 1024 * 1024;
+const BODY_BYTES_MAX = 5 * 1024 * 1024;
 
 const validate = compileValidator(operation.body);
+
+/**
+ * Arguments are optional. Client libraries that are given none send no body: of no type, or announced as the
+ * form that their HTTP library takes everything for.
+ */
+export function readReactBody(exchange: Exchange): unknown {
+  return exchange.isBodyless ? {} : readTokenBody(exchange, 'json', BODY_BYTES_MAX);
+}
 
 export async function react(
   exchange: Exchange,
@@ -35,7 +43,7 @@ export async function react(
   requireReactions(services);
   const finding = findReactor(exchange.params.id ?? '', application, services);
   const reactor = finding instanceof Promise ? await finding : finding;
-  const body = validate(await readTokenBody(exchange, 'json', BODY_BYTES_MAX));
+  const body = validate(await readReactBody(exchange));
   const async = readAsyncMembers(body, services.reactions.egressAllow);
   if (async !== undefined) {
     const call = { args: body.args, ...async };

@@ -67,7 +67,7 @@ function describe(operation: Operation, components: Json): Json {
   if (body !== undefined) {
     const mediaType = operation.mediaType ?? 'application/json';
     const content = { [mediaType]: { schema: printSchema(body, components) } };
-    described.requestBody = { required: true, content };
+    described.requestBody = { required: operation.bodyOptional !== true, content };
   }
   return described;
 }

@@ -25,6 +25,8 @@ export interface Operation {
   params?: TObject;
   query?: TObject;
   body?: TSchema;
+  /** No body is the same as an empty object. */
+  bodyOptional?: true;
   /** The body's media type; `application/json` unless given. */
   mediaType?: 'application/json' | 'application/merge-patch+json';
   /** Has no effect although its method says so: an idempotency key means nothing to it. */

@@ -223,6 +223,7 @@ export const react = defineOperation({
   summary: 'Run a reactor on arguments whose token ids have been replaced by their values',
   params,
   body: ReactRequest,
+  bodyOptional: true,
   responses: {
     200: ReactResponse,
     202: Type.Object({}, { description: 'With `callback_url`' }),
@@ -243,6 +244,7 @@ export const reactAsync = defineOperation({
   summary: 'Run a reactor later; what it answers is kept for a day',
   params,
   body: ReactAsyncRequest,
+  bodyOptional: true,
   responses: {
     202: ReactAsyncResponse,
     ...refusals,

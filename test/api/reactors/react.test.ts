@@ -181,6 +181,20 @@ describe('a reaction', () => {
     expectProblem(await reactors.react(echo, { args: { a: '{{ broken' } }), 400, 'args.a');
   });
 
+  // What client libraries send that are given no arguments.
+  it('runs without arguments for a request without a body, whatever its type', async () => {
+    const { key } = reactors;
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const bodyless of [{ key }, { key, headers: form }]) {
+      const line = `POST /reactors/${echo.id}/react`;
+      const { status, text } = await call(reactors.url, line, bodyless);
+      expect(status, text).to.equal(200);
+      expect(text).to.equal('{"raw":null}');
+      const later = await call(reactors.url, `${line}-async`, bodyless);
+      expect(later.status, later.text).to.equal(202);
+    }
+  });
+
   it('refuses what it could not serve: other media types, large bodies', async () => {
     for (const timeout_ms of [1, '10000', -1, null, 1e9]) {
       expect((await reactors.react(echo, { timeout_ms, callback_url: null })).status).to.equal(200);
