@@ -14,6 +14,7 @@ import { checkCode } from '../scripts/check-code.ts';
 import { addOperation, type Carry, notFound } from '../serve-operation.ts';
 import { patchProxy, replaceProxy } from './change-proxy.ts';
 import { checkDestination } from './destination.ts';
+import { refuseLaterMembers } from './later-members.ts';
 import { answerProxies } from './proxy-answer.ts';
 import { issueProxyKey, revokeProxyKey } from './proxy-key.ts';
 import * as store from './proxy-store.ts';
@@ -106,6 +107,7 @@ async function prepare(
   tenantId: string,
   body: api.ProxyRequest | api.PatchProxyRequest,
 ): Promise<void> {
+  refuseLaterMembers(body);
   if (body.destination_url !== undefined) checkDestination(body.destination_url, egressAllow);
   for (const name of ['request_transform', 'response_transform'] as const) {
     const code = body[name]?.code;

@@ -189,7 +189,7 @@ describe('@basis-theory/node-sdk', () => {
     });
   });
 
-  it('manages proxies', async () => {
+  it('manages proxies, and is refused what would be left out of them', async () => {
     const { proxies } = manager;
     const values = {
       ...{ name: 'P', destinationUrl: 'https://bank.example/api', requireAuth: false },
@@ -208,6 +208,11 @@ describe('@basis-theory/node-sdk', () => {
     expect((await proxies.list({ id, name: 'q*' })).data).to.deep.equal([patched]);
     await proxies.delete(id);
     expect(await failureOf(proxies.get(id))).to.be.instanceOf(BasisTheory.NotFoundError);
+    const requestTransforms = [{ type: 'code', code: values.requestTransform.code }];
+    const later = { requestTransforms, disableDetokenization: true };
+    const refused = await failureOf(proxies.create({ ...bare, ...later }));
+    expect(refused).to.be.instanceOf(BasisTheory.BadRequestError);
+    expect(refused.body.errors).to.have.all.keys('request_transforms', 'disable_detokenization');
   });
 });
 

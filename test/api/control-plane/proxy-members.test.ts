@@ -1,4 +1,5 @@
 /** What a proxy may say: every member of its requests, one wrong at a time, and the code of transforms. */
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { startTestControlPlane, type TestControlPlane } from '../../support/control-plane.ts';
 import { type Answer, call, type JsonObject } from '../../support/http-call.ts';
@@ -51,6 +52,12 @@ describe('the members of a proxy', () => {
     ['a name of 201 characters in it', configuration({ ['x'.repeat(201)]: 'k' }), 'configuration'],
     ['a value of 50,001 characters', configuration({ KEY: 'x'.repeat(50_001) }), 'configuration'],
     ['a value with NUL', configuration({ KEY: '\0' }), 'configuration'],
+    // Ignored, they would let through what they are there to keep back.
+    ['a list of transforms', { request_transforms: [{ code: CODE }] }, 'request_transforms'],
+    ['a list of masks', { response_transforms: [{ type: 'mask' }] }, 'response_transforms'],
+    ['a reactor before it', { request_reactor_id: randomUUID() }, 'request_reactor_id'],
+    ['a reactor behind it', { response_reactor_id: randomUUID() }, 'response_reactor_id'],
+    ['expressions left alone', { disable_detokenization: true }, 'disable_detokenization'],
   ];
   for (const [what, over, path] of refused) {
     it(`refuses ${what}`, async () => {
@@ -60,6 +67,22 @@ describe('the members of a proxy', () => {
       expect(answer.text).not.to.match(/secret/);
     });
   }
+
+  it('takes members that are not served when they ask for nothing', async () => {
+    const none = { request_transforms: [], response_transforms: null, request_reactor_id: null };
+    const answer = await post({ ...none, disable_detokenization: false });
+    expect(answer.status, answer.text).to.equal(201);
+  });
+
+  it('refuses those that are not served in a patch, too', async () => {
+    const { body } = await post({});
+    const { status, text } = await call(server.baseUrl, `PATCH /proxies/${body.id}`, {
+      key: server.tenant.managementKey,
+      json: { request_transforms: [{ code: CODE }] },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+    expect(status, text).to.equal(400);
+  });
 
   for (const name of ['__proto__', 'constructor', 'prototype']) {
     it(`refuses ${name} as a name of the configuration`, async () => {
