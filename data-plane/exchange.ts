@@ -90,7 +90,7 @@ export abstract class Exchange {
   }
 
   /** At most `limitBytes` of body; throws 413 above. */
-  protected abstract readBytes(limitBytes: number): Promise<Uint8Array> | Uint8Array;
+  protected abstract readBytes(limitBytes: number): Promise<Buffer> | Buffer;
 
   /** Whether something is held until it is over. */
   get isHolding(): boolean {

@@ -35,6 +35,12 @@ const CLOSE_BRACE = 0x7d;
 const SIMPLE_ESCAPES = Buffer.from('"\\/bfnrt');
 const WORDS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 
+/**
+ * Digits and power of ten of a literal of `ALWAYS_EXACT_LENGTH`, together: up to here it stays away from both ends of
+ * what a double holds, and nobody needs to be asked either.
+ */
+const ALWAYS_EXACT_SCALE = 307;
+
 /** 1 for the bytes that stand for themselves in a string. */
 const PLAIN = new Uint8Array(256).fill(1);
 PLAIN.fill(0, 0, 0x20);
@@ -51,11 +57,7 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
  * Throws `bad_request` with line and column at the first thing that is not acceptable.
  * More members are for texts that are passed on and never parsed.
  */
-export function scanJson(
-  bytes: Uint8Array,
-  depthMax: number,
-  membersMax = JSON_MEMBERS_MAX,
-): number {
+export function scanJson(bytes: Buffer, depthMax: number, membersMax = JSON_MEMBERS_MAX): number {
   const scan = { bytes, depthMax, membersMax, onText: undefined, members: 0 };
   scanDocument(scan);
   return scan.members;
@@ -67,7 +69,7 @@ export function scanJson(
  * names of members are not told. Throws as `scanJson` does.
  */
 export function scanPassedJson(
-  bytes: Uint8Array,
+  bytes: Buffer,
   depthMax: number,
   onText: (start: number, end: number) => void = ignore,
 ): void {
@@ -77,7 +79,7 @@ export function scanPassedJson(
 function ignore(): void {}
 
 interface Scan {
-  readonly bytes: Uint8Array;
+  readonly bytes: Buffer;
   readonly depthMax: number;
   readonly membersMax: number;
   /** Only for texts that are passed on. */
@@ -198,18 +200,29 @@ function scanNumber(scan: Scan, start: number): number {
   // A leading zero stands alone: `01` is not JSON.
   position = bytes[position] === ZERO ? position + 1 : scanDigits(scan, position);
   if (bytes[position] === POINT) position = scanDigits(scan, position + 1);
-  let isExact = position - start <= ALWAYS_EXACT_LENGTH;
+  const length = position - start;
+  let isExact = length <= ALWAYS_EXACT_LENGTH;
   if (lowerCase(bytes[position]) === LETTER_E) {
-    isExact = false;
     const sign = bytes[position + 1];
-    position = scanDigits(scan, position + (sign === PLUS || sign === MINUS ? 2 : 1));
+    const digits = position + (sign === PLUS || sign === MINUS ? 2 : 1);
+    position = scanDigits(scan, digits);
+    isExact &&= length + numberIn(bytes, digits, position) <= ALWAYS_EXACT_SCALE;
   }
   if (!isExact && onText === undefined) checkExact(scan, start, position);
   return position;
 }
 
+/** Of digits; infinite for too many of them. */
+function numberIn(bytes: Buffer, start: number, end: number): number {
+  let number = 0;
+  for (let position = start; position < end; position += 1) {
+    number = number * 10 + (bytes[position] as number) - ZERO;
+  }
+  return number;
+}
+
 function checkExact(scan: Scan, start: number, end: number): void {
-  if (isExactNumber(utf8.decode(scan.bytes.subarray(start, end)))) return;
+  if (isExactNumber(scan.bytes.toString('latin1', start, end))) return;
   refuse(scan, 'number that cannot be kept exactly (send it as a string)', start);
 }
 
@@ -223,12 +236,19 @@ function scanDigits(scan: Scan, start: number): number {
 
 function scanWord(scan: Scan, start: number): number {
   for (const word of WORDS) {
-    if (word.every((byte, index) => scan.bytes[start + index] === byte)) return start + word.length;
+    if (hasAt(scan.bytes, start, word)) return start + word.length;
   }
   return unexpected(scan, start);
 }
 
-function skipSpace(bytes: Uint8Array, start: number): number {
+function hasAt(bytes: Buffer, start: number, word: Buffer): boolean {
+  for (let index = 0; index < word.length; index += 1) {
+    if (bytes[start + index] !== word[index]) return false;
+  }
+  return true;
+}
+
+function skipSpace(bytes: Buffer, start: number): number {
   const { length } = bytes;
   let position = start;
   while (position < length && SPACE[bytes[position] as number] === 1) position += 1;

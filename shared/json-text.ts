@@ -27,7 +27,7 @@ const ZERO_VALUE = /(?:^|[:,[])0(?:$|[,}\]])/;
  * number that a double cannot hold exactly. Depth and members are refused before JSON.parse runs.
  * Members named `__proto__` are own properties of the result; `-0` stays `-0`.
  */
-export function parseJson(bytes: Uint8Array, depthMax: number = JSON_DEPTH_MAX): unknown {
+export function parseJson(bytes: Buffer, depthMax: number = JSON_DEPTH_MAX): unknown {
   const text = decodeText(bytes);
   const members = scanJson(bytes, depthMax);
   const value: unknown = JSON.parse(text);
