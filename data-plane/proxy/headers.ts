@@ -29,7 +29,7 @@ const REQUEST_ONLY = new Set(['host', 'content-length', 'expect']);
 const OURS = 'bt-';
 /** What a caller says to proxies is for us; of an answer, `Proxy-Status` is for the caller (RFC 9209). */
 const FOR_PROXIES = 'proxy-';
-/** Facts 10.2: others are dropped, since some servers take `_` or blanks in names for `-`. */
+/** Facts 10.2: others are dropped. */
 const FORWARDED_NAME = /^[A-Za-z0-9_-]+$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -99,12 +99,20 @@ function passageOf(name: string): Passage {
   const known = passages.get(name);
   if (known !== undefined) return known;
   const lower = name.toLowerCase();
-  const isReturned = !HOP_BY_HOP.has(lower) && !lower.startsWith(OURS);
-  const isOfRequestAlone = REQUEST_ONLY.has(lower) || lower.startsWith(FOR_PROXIES);
-  const passage = { lower, isForwarded: isReturned && !isOfRequestAlone, isReturned };
+  const isReturned = passesConnections(lower);
+  // Servers that hand headers to programs as variables cannot tell `_` from `-` any more.
+  const read = lower.replaceAll('_', '-');
+  const isOfRequestAlone = REQUEST_ONLY.has(read) || read.startsWith(FOR_PROXIES);
+  const isForwarded = isReturned && passesConnections(read) && !isOfRequestAlone;
+  const passage = { lower, isForwarded, isReturned };
   if (passages.size >= PASSAGES_MAX) passages.clear();
   if (name.length <= REMEMBERED_LENGTH_MAX) passages.set(name, passage);
   return passage;
+}
+
+/** Given in lower case. */
+function passesConnections(name: string): boolean {
+  return !HOP_BY_HOP.has(name) && !name.startsWith(OURS);
 }
 
 function invalidHeader(): Error {

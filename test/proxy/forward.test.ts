@@ -51,6 +51,12 @@ describe('forwarding', () => {
         ...['TE: trailers', 'Trailer: X', 'Keep-Alive: timeout=1', 'Proxy-Authorization: secret'],
         ...['Proxy-Foo: value'],
         ...['Proxy-Connection: keep-alive', 'X-Gone: 1', "X'Odd: 1", 'X.Dot: 1', 'X_Ok: 1'],
+        ...[
+          'Content_Length: 1',
+          'Transfer_Encoding: chunked',
+          'BT_API_KEY: 1',
+          'Proxy_Authorization: 1',
+        ],
       ];
       const bytes = request('GET /proxy/x', [...lines, ...dropped, 'Connection: close, x-gone']);
       await sendRaw(forwarding.proxies.port, bytes);
