@@ -1,6 +1,6 @@
 /** A request body that is read before it goes on, decoded, once, however often a request is decided. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { BODY_ROOM, type BodyRoom, UNCOUNTED_BYTES } from '../../shared/http/body-room.ts';
+import { BODY_ROOM, type BodyRoom } from '../../shared/http/body-room.ts';
 import { type Coding, decompress, readCoding } from '../../shared/http/decompress.ts';
 import { mayBeRead, readBody } from '../../shared/http/read-body.ts';
 import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
@@ -32,16 +32,10 @@ export function readIncomingBytes(
   if (isHere) return { wire, decoded: wire };
   return decode(wire, coding).then((bytes) => {
     const { length } = bytes.decoded;
-    hold(res, bytes.wire === bytes.decoded ? length : length + bytes.wire.length, room);
+    // A destination may keep thousands of them waiting.
+    room.hold(bytes.wire === bytes.decoded ? length : length + bytes.wire.length, res);
     return bytes;
   });
-}
-
-/** A large body takes its room until it is answered: a destination may keep thousands of them waiting. */
-function hold(res: ServerResponse, bytes: number, room: BodyRoom): void {
-  if (bytes <= UNCOUNTED_BYTES || res.destroyed) return;
-  res.once('close', () => room.leave(bytes));
-  room.grow(0, bytes);
 }
 
 async function decode(reading: Buffer | Promise<Buffer>, coding: Coding): Promise<IncomingBytes> {

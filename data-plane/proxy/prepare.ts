@@ -35,6 +35,8 @@ export type Prepared =
       readonly target: string;
       readonly headers: string[];
       readonly body: Buffer | RequestBody | undefined;
+      /** Of the body, when it is none of those that came. */
+      readonly madeBytes: number;
       /** What was brought out of the vault for this request. */
       readonly broughtOut: BroughtOut;
       /** Of the tokens that were put in. */
@@ -70,7 +72,7 @@ export class RequestPreparation {
       const body = hasBody ? this.#incoming.passBody() : undefined;
       const broughtOut = new BroughtOut();
       const headers = this.#sent(caller, broughtOut);
-      return { target, headers, body, broughtOut, tokenIds: [] };
+      return { target, headers, body, madeBytes: 0, broughtOut, tokenIds: [] };
     });
   }
 
@@ -101,6 +103,7 @@ export class RequestPreparation {
     const isUntouched = isCoded && (isEmpty || prepared.body === bytes.decoded);
     const coding = isUntouched ? firstHeader(forwarded, 'content-encoding') : undefined;
     const { broughtOut, tokenIds } = prepared;
+    const isMade = prepared.body !== undefined && prepared.body !== bytes.decoded;
     const headers = [...prepared.headers, ...(coding ? ['Content-Encoding', coding] : [])];
     return {
       target,
@@ -108,6 +111,7 @@ export class RequestPreparation {
       broughtOut,
       tokenIds,
       body: isUntouched && !isEmpty ? bytes.wire : prepared.body,
+      madeBytes: isMade ? (prepared.body?.length ?? 0) : 0,
     };
   }
 

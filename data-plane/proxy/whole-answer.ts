@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib';
 import type { ApiError } from '../../shared/errors.ts';
 import { GatheredBytes } from '../../shared/gathered-bytes.ts';
+import { ANSWER_ROOM, type BodyRoom } from '../../shared/http/body-room.ts';
 import { contentCoding, type KnownCoding } from './content-coding.ts';
 import { type DestinationBody, PROGRESS_BYTES_MIN, PROGRESS_MS } from './destination-body.ts';
 import { type DestinationAnswer, ExchangeEnded } from './exchange.ts';
@@ -28,14 +29,15 @@ const DECODERS = {
 } satisfies Record<KnownCoding, unknown>;
 
 /**
- * Throws 502 when it is too large, breaks off, or is not what its coding says; 408 when it does not
- * come on: the connection is closed then. `progressMs`: in which time 1 KiB must come.
+ * Throws 502 when it is too large, breaks off, or is not what its coding says; 408 when it does not come on, 503 when
+ * there is no room for more large ones: the connection is closed then. `progressMs`: in which time 1 KiB must come.
  */
 export async function readWholeAnswer(
   { body, headers }: Pick<DestinationAnswer, 'body' | 'headers'>,
   progressMs = PROGRESS_MS,
+  room = ANSWER_ROOM,
 ): Promise<Buffer> {
-  const bytes = body.whole ?? (await collect(body, progressMs));
+  const bytes = body.whole ?? (await collect(body, progressMs, room));
   if (bytes.length > TRANSFORMED_BYTES_MAX) throw tooLarge();
   const coding = contentCoding(headers);
   if (bytes.length === 0 || coding === 'identity') return bytes;
@@ -45,10 +47,12 @@ export async function readWholeAnswer(
   return decode(bytes, coding);
 }
 
-function collect(body: DestinationBody, progressMs: number): Promise<Buffer> {
+function collect(body: DestinationBody, progressMs: number, room: BodyRoom): Promise<Buffer> {
   const gathered = new GatheredBytes();
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  let isOver = false;
   const giveUp = (error: unknown): void => {
+    isOver = true;
     reject(error);
     body.abort();
   };
@@ -62,14 +66,24 @@ function collect(body: DestinationBody, progressMs: number): Promise<Buffer> {
   }, progressMs);
   body.deliverTo({
     data(chunk) {
-      if (gathered.length + chunk.length <= TRANSFORMED_BYTES_MAX) gathered.push(chunk);
-      else giveUp(tooLarge());
+      if (isOver) return true;
+      const before = gathered.length;
+      gathered.push(chunk);
+      try {
+        room.grow(before, gathered.length);
+        if (gathered.length > TRANSFORMED_BYTES_MAX) throw tooLarge();
+      } catch (error) {
+        giveUp(error);
+      }
       return true;
     },
     end: () => resolve(gathered.whole()),
     fail: (error) => reject(destinationError(error)),
   });
-  return promise.finally(() => clearInterval(timer));
+  return promise.finally(() => {
+    clearInterval(timer);
+    room.leave(gathered.length);
+  });
 }
 
 async function decode(bytes: Buffer, coding: KnownCoding): Promise<Buffer> {

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../shared/errors.ts';
+import { ANSWER_ROOM } from '../../shared/http/body-room.ts';
 import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
 import type { FailureLog } from '../../shared/observability/failure-log.ts';
 import { type ResponseContext, writeAnswer } from '../answer.ts';
@@ -109,6 +110,7 @@ function passAnswer(
     return 'caller_gone';
   }
   if (!isWhole(answer)) return answerStream(call, answer);
+  ANSWER_ROOM.hold(answer.body.length, call.res);
   const transform = caller.proxy.response_transform;
   const isPlain = transform === null || !isTransformed(answer, call.head.method);
   if (isPlain) return answerWhole(call, answer);

@@ -118,4 +118,17 @@ describe('large bodies on their way', () => {
     await ended(3);
     expect(ends).to.deep.equal([200, 503, 200]);
   });
+
+  it('that are made here take room while they are sent', async () => {
+    const room = new BodyRoom(150_000);
+    const sending = Promise.withResolvers<string>();
+    const first = room.during(LARGE, () => sending.promise);
+    const refused = await room.during(LARGE, async () => 'sent').catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(ApiError).and.include({ status: 503 });
+    sending.resolve('sent');
+    expect(await first).to.equal('sent');
+    const failed = room.during(LARGE, () => Promise.reject(new Error('reset')));
+    expect(await failed.catch(({ message }: Error) => message)).to.equal('reset');
+    expect(await room.during(LARGE, async () => 'sent')).to.equal('sent');
+  });
 });

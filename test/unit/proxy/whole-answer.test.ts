@@ -3,6 +3,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { expect } from 'chai';
 import { DestinationBody } from '../../../data-plane/proxy/destination-body.ts';
 import { readWholeAnswer } from '../../../data-plane/proxy/whole-answer.ts';
+import { BodyRoom, UNCOUNTED_BYTES } from '../../../shared/http/body-room.ts';
 
 const MIB = 1024 * 1024;
 
@@ -131,5 +132,29 @@ describe('a whole answer', () => {
     const reading = readWholeAnswer(withCodings(body));
     body.fail(Object.assign(new Error('gone'), { code: 'UND_ERR_SOCKET' }));
     expect(await statusOf(reading)).to.equal(502);
+  });
+
+  it('is refused while others take all the room, which each gives back', async () => {
+    const large = Buffer.alloc(UNCOUNTED_BYTES + 100_000);
+    const half = large.subarray(0, large.length / 2);
+    // One of them, and a half.
+    const room = new BodyRoom(150_000);
+    const read = (body: DestinationBody) => readWholeAnswer(withCodings(body), undefined, room);
+    const none = (): void => undefined;
+    const slow = new DestinationBody({ pause: none, resume: none, abort: none });
+    const first = read(slow);
+    for (const piece of [half, half]) slow.push(piece);
+    const second = bodyOf(half, half);
+    expect(await statusOf(read(second.body))).to.equal(503);
+    expect(second.isAborted()).to.equal(true);
+    const small = bodyOf(Buffer.alloc(10), Buffer.alloc(10));
+    expect(await read(small.body)).to.have.length(20);
+    slow.fail(new Error('reset'));
+    expect(await first.catch(() => 'failed')).to.equal('failed');
+    const third = bodyOf(half, half);
+    expect(await read(third.body)).to.have.length(large.length);
+    // Nothing is left of any of them: there is room for one more again, and no more than that.
+    const fourth = bodyOf(half, half);
+    expect(await read(fourth.body)).to.have.length(large.length);
   });
 });
