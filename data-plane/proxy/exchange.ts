@@ -3,6 +3,7 @@
  * or upgraded; a destination that does not begin its answer in time has none.
  */
 import type { Dispatcher } from 'undici';
+import { BODY_ROOM } from '../../shared/http/body-room.ts';
 import { type BodySource, DestinationBody } from './destination-body.ts';
 import type { RequestBody } from './request-body.ts';
 
@@ -49,7 +50,7 @@ export interface Exchange {
 
 /** Told how far an exchange has come. */
 export interface ExchangeWatcher {
-  /** The request is about to be written to a connection. */
+  /** The request is about to be written to a connection, or never will be. */
   onBegin(): void;
   /** Nothing of it needs a connection any more; may be called again. */
   onOver(): void;
@@ -90,6 +91,9 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   #reject: (error: unknown) => void = () => undefined;
   readonly #timer: DeadlineTimer;
   readonly #watcher: ExchangeWatcher | undefined;
+  /** Of a body that is all here. */
+  readonly #bodyBytes: number;
+  #keptBytes = 0;
   #controller: Dispatcher.DispatchController | undefined;
   #ended: ExchangeEnded | undefined;
   #body: DestinationBody | undefined;
@@ -101,6 +105,7 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
     watcher: ExchangeWatcher | undefined,
   ) {
     this.#watcher = watcher;
+    this.#bodyBytes = Buffer.isBuffer(body) ? body.length : 0;
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -114,8 +119,28 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
     this.#ended = error;
     this.#timer.stop();
     this.#reject(error);
-    this.#controller?.abort(error);
+    if (this.#controller === undefined) this.#waitInVain();
+    else {
+      this.#controller.abort(error);
+      this.#watcher?.onOver();
+    }
+  }
+
+  /**
+   * undici keeps a request, with its body, until a connection is made or fails. It has its place so long, and its body
+   * counts: who comes and goes would fill the memory else.
+   */
+  #waitInVain(): void {
+    this.#watcher?.onBegin();
+    if (this.#keptBytes > 0) return;
+    this.#keptBytes = this.#bodyBytes;
+    BODY_ROOM.keep(this.#keptBytes);
+  }
+
+  #over(): void {
     this.#watcher?.onOver();
+    BODY_ROOM.leave(this.#keptBytes);
+    this.#keptBytes = 0;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -142,12 +167,12 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#watcher?.onOver();
+    this.#over();
     this.#body?.end();
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.#watcher?.onOver();
+    this.#over();
     this.#timer.stop();
     this.#reject(error);
     this.#body?.fail(error);

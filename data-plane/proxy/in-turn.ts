@@ -4,7 +4,6 @@
  * turn, whether it may still be sent: what was revoked or deleted meanwhile ends it.
  */
 import { ApiError } from '../../shared/errors.ts';
-import { BODY_ROOM, UNCOUNTED_BYTES } from '../../shared/http/body-room.ts';
 import { retryRead } from '../../shared/postgres/database-error.ts';
 import { missingTokens } from '../../shared/tokens/detokenize.ts';
 import { findMissing } from '../../shared/tokens/find-missing.ts';
@@ -46,16 +45,9 @@ export interface Sending<T> {
 /**
  * Opens the exchange when there is a place for it. Settles with what was taken of it. Throws 408 when no place gets
  * free while the destination has time to answer, 429 when too many wait for one, what asking for a right again throws,
- * and 503 when the proxy leads elsewhere by now, or when there is no room for a large body that was made here.
+ * and 503 when the proxy leads elsewhere by now.
  */
 export function sendInTurn<T>(sending: Sending<T>): Promise<T> {
-  const { madeBytes } = sending.decision.decided;
-  if (madeBytes <= UNCOUNTED_BYTES) return sendWhenFree(sending);
-  // A few bytes with expressions become megabytes, and a destination may keep thousands of them waiting.
-  return BODY_ROOM.during(madeBytes, () => sendWhenFree(sending));
-}
-
-function sendWhenFree<T>(sending: Sending<T>): Promise<T> {
   const { proxy, isMoved } = sending.decision.caller;
   const places = sending.services.proxying.pools.places(proxy.tenant_id);
   const place = isMoved ? undefined : places.enter(proxy.destination.origin);

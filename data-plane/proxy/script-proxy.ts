@@ -3,6 +3,7 @@
  * the same checks as one that was, has the rights of the script's application, and ends with the run.
  */
 import { ApiError } from '../../shared/errors.ts';
+import { BODY_ROOM } from '../../shared/http/body-room.ts';
 import { ScriptCallError } from '../../shared/sandbox/script-services.ts';
 import type { CachedProxy } from '../config-cache/proxy-cache.ts';
 import type { Answer } from '../exchange.ts';
@@ -101,13 +102,14 @@ async function forward(call: ScriptProxyCall, asked: Asked, run: Run): Promise<E
       signal.removeEventListener('abort', gone);
     }
   };
-  return sendInTurn({
+  const sending = {
     decision,
     services,
     gone: () => signal,
-    open: (watcher) => open(request, decision, watcher, services),
+    open: (watcher: ExchangeWatcher) => open(request, decision, watcher, services),
     take,
-  });
+  };
+  return BODY_ROOM.during(decided.madeBytes, () => sendInTurn(sending));
 }
 
 function canForward(services: Services): services is ProxyingServices {

@@ -77,8 +77,14 @@ function collect(body: DestinationBody, progressMs: number, room: BodyRoom): Pro
       }
       return true;
     },
-    end: () => resolve(gathered.whole()),
-    fail: (error) => reject(destinationError(error)),
+    end() {
+      isOver = true;
+      resolve(gathered.whole());
+    },
+    fail(error) {
+      isOver = true;
+      reject(destinationError(error));
+    },
   });
   return promise.finally(() => {
     clearInterval(timer);

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../shared/errors.ts';
-import { ANSWER_ROOM } from '../../shared/http/body-room.ts';
+import { ANSWER_ROOM, BODY_ROOM } from '../../shared/http/body-room.ts';
 import type { AcceptedRequest } from '../../shared/http/strict-request.ts';
 import type { FailureLog } from '../../shared/observability/failure-log.ts';
 import { type ResponseContext, writeAnswer } from '../answer.ts';
@@ -82,6 +82,8 @@ async function forward(call: ProxyCall, services: ProxyingServices): Promise<Pro
   );
   if ('custom' in decided) return answerCustom(call, decided.custom);
   if (call.res.destroyed) return 'caller_gone';
+  // A few bytes with expressions become megabytes, and a destination may keep thousands of them waiting.
+  BODY_ROOM.hold(decided.madeBytes, call.res);
   const decision = { caller, decided, traceId };
   const received = await sendInTurn({
     decision,

@@ -47,6 +47,11 @@ export class BodyRoom {
     this.grow(0, length);
   }
 
+  /** Counts a whole body that is there already and cannot be refused any more. */
+  keep(length: number): void {
+    this.#bytes += counted(length);
+  }
+
   /** The body is whole, or nobody wants it any more. */
   leave(length: number): void {
     this.#bytes -= counted(length);

@@ -131,4 +131,13 @@ describe('large bodies on their way', () => {
     expect(await failed.catch(({ message }: Error) => message)).to.equal('reset');
     expect(await room.during(LARGE, async () => 'sent')).to.equal('sent');
   });
+
+  it('that cannot be refused any more take room all the same', async () => {
+    const room = new BodyRoom(150_000);
+    room.keep(LARGE);
+    const refused = await room.during(LARGE, async () => 'sent').catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(ApiError);
+    room.leave(LARGE);
+    expect(await room.during(LARGE, async () => 'sent')).to.equal('sent');
+  });
 });

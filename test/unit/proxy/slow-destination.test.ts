@@ -166,4 +166,34 @@ describe('a destination that keeps one waiting', () => {
     await once(socket, 'close').catch(() => undefined);
     return [result, ending];
   }
+
+  it('has its place as long as a connection is made for it, also when nobody waits any more', async () => {
+    const sockets: Socket[] = [];
+    const destination = await startTcp((socket) => sockets.push(socket));
+    const dispatcher = startEgress('127.0.0.0/8', [['127.0.0.1']]).dispatcher();
+    toClose.push(destination.close, () => dispatcher.destroy());
+    const told: string[] = [];
+    const over = Promise.withResolvers<void>();
+    const watcher = {
+      onBegin: () => told.push('begins'),
+      onOver() {
+        told.push('over');
+        over.resolve();
+      },
+    };
+    // Its handshake never ends.
+    const origin = `https://dest.example:${destination.port}`;
+    const body = Buffer.alloc(1_000);
+    const request = { origin, target: '/', method: 'POST', headers: [], body };
+    const exchange = sendOverUndici(dispatcher, request, undefined, watcher);
+    const failed = exchange.answer.catch((error: unknown) => error);
+    while (sockets.length === 0) await delay(5);
+    exchange.abort(new ExchangeEnded('caller_gone'));
+    expect(await failed).to.be.instanceOf(ExchangeEnded);
+    await delay(50);
+    expect(told).to.deep.equal(['begins']);
+    for (const socket of sockets) socket.destroy();
+    await over.promise;
+    expect(told).to.deep.equal(['begins', 'over']);
+  });
 });
