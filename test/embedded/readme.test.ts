@@ -36,7 +36,7 @@ describe('README.md', function () {
 
   before(async () => {
     root = await fs.mkdtemp(join(tmpdir(), 'sallyport-readme-'));
-    const [, allowed] = /^SALLYPORT_EGRESS_ALLOW=(\S+) npm start$/m.exec(README) ?? [];
+    const [, allowed] = /^SALLYPORT_EGRESS_ALLOW=(\S+) .*npm start$/m.exec(README) ?? [];
     const settings = { ...ANY_PORT, DATA_DIR: join(root, 'data'), SALLYPORT_EGRESS_ALLOW: allowed };
     program = startProgram('embedded/start.ts', [], settings);
     const baseUrl = (await program.says(READY))[1] ?? '';
