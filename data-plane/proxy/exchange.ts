@@ -94,6 +94,7 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   /** Of a body that is all here. */
   readonly #bodyBytes: number;
   #keptBytes = 0;
+  #isOver = false;
   #controller: Dispatcher.DispatchController | undefined;
   #ended: ExchangeEnded | undefined;
   #body: DestinationBody | undefined;
@@ -119,11 +120,10 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
     this.#ended = error;
     this.#timer.stop();
     this.#reject(error);
-    if (this.#controller === undefined) this.#waitInVain();
-    else {
+    if (this.#controller !== undefined) {
       this.#controller.abort(error);
       this.#watcher?.onOver();
-    }
+    } else if (!this.#isOver) this.#waitInVain();
   }
 
   /**
@@ -138,6 +138,7 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   }
 
   #over(): void {
+    this.#isOver = true;
     this.#watcher?.onOver();
     BODY_ROOM.leave(this.#keptBytes);
     this.#keptBytes = 0;

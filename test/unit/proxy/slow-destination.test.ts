@@ -194,6 +194,8 @@ describe('a destination that keeps one waiting', () => {
     expect(told).to.deep.equal(['begins']);
     for (const socket of sockets) socket.destroy();
     await over.promise;
+    // Who leaves now takes nothing that nobody would give back.
+    exchange.abort(new ExchangeEnded('caller_gone'));
     expect(told).to.deep.equal(['begins', 'over']);
   });
 });
