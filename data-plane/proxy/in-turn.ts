@@ -1,7 +1,7 @@
 /**
- * A decided request gets its place at the destination and is sent. Where that takes time, because others are
- * before it or because there is no connection yet, it is asked again, each half second and once more when it is its
- * turn, whether it may still be sent: what was revoked or deleted meanwhile ends it.
+ * A decided request gets its place at the destination and is sent. Where that takes time it is asked again whether it
+ * may still be sent: when it is its turn, if others were before it, and each half second while there is no connection
+ * yet. What was revoked or deleted meanwhile ends it.
  */
 import { ApiError } from '../../shared/errors.ts';
 import { retryRead } from '../../shared/postgres/database-error.ts';

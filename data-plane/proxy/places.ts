@@ -5,7 +5,7 @@
  */
 import { CONNECTIONS_MAX } from '../../shared/egress/create-egress.ts';
 
-/** Requests of a tenant that wait, at all its destinations: each is asked again twice a second. */
+/** Requests of a tenant that wait, at all its destinations: each holds a connection and its body meanwhile. */
 export const WAITING_MAX = 1_000;
 
 export interface Place {
