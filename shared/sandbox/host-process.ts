@@ -70,8 +70,8 @@ export class HostProcess {
   readonly #child: ChildProcess;
   readonly #stream: FrameStream<RoutedAnswer>;
   readonly #threads: HostThreads;
-  readonly #poll: NodeJS.Timeout;
   readonly #holders: ThreadHolders;
+  #poll: NodeJS.Timeout | undefined;
   #busy: readonly number[] = [];
   #heard_at_ms = monotonicNow();
   #lost: LossReason | undefined;
@@ -109,8 +109,6 @@ export class HostProcess {
       this.#child.once('exit', (code, signal) => end(signal ?? `code ${code}`));
       this.#child.once('error', () => end());
     });
-    this.#poll = setInterval(() => this.#watch(), POLL_MS);
-    this.#poll.unref();
   }
 
   get pid(): number | undefined {
@@ -130,6 +128,7 @@ export class HostProcess {
   send(run: HostRun): void {
     if (this.#threads.isIdle) this.#heard_at_ms = monotonicNow();
     this.#threads.add(run);
+    this.#poll ??= setInterval(() => this.#watch(), POLL_MS).unref();
   }
 
   /** Sends the answer of a call, unless its run has ended. */
@@ -188,7 +187,11 @@ export class HostProcess {
   }
 
   #watch(): void {
-    if (this.#threads.isIdle || this.#lost !== undefined) return;
+    if (this.#threads.isIdle || this.#lost !== undefined) {
+      clearInterval(this.#poll);
+      this.#poll = undefined;
+      return;
+    }
     const now = monotonicNow();
     const overdue = this.#threads.messages().filter((run) => now > run.ends_at_ms + GRACE_MS);
     const holding = overdue.filter((run) => this.#busy.includes(run.id));

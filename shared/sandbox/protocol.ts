@@ -50,10 +50,12 @@ export const THREADS_DESCRIPTOR = 5;
 export const HOLDER_BYTES = Int32Array.BYTES_PER_ELEMENT;
 /** Fits there. */
 export const RUN_ID_MAX = 2 ** 31 - 1;
+/** Where, in what a thread shares with its host, its changes are counted; before it, who holds it. */
+export const PROGRESS_CHANGES = 1;
 /** How long a run may keep its thread busy before its host reports it as one that holds it. */
 export const BUSY_REPORT_MS = 10;
 
-/** A host with work that was silent for longer is taken for hung; it reports at least each second. */
+/** A host with work that was silent for longer is taken for hung; it reports every other second at least. */
 export const SILENCE_MS_MAX = 5_000;
 /** One that starts says nothing until it is ready, which takes a loaded machine some seconds. */
 export const START_MS_MAX = 20_000;

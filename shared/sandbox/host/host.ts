@@ -49,13 +49,47 @@ function becomeReady(): void {
 
 let reported = '';
 let reportedAt_ms = 0;
-function reportBusy(): void {
-  const ids = threads.busyRuns();
+function reportBusy(ids: number[]): void {
   const now = ids.join();
   if (now === reported && monotonicNow() - reportedAt_ms < SIGN_OF_LIFE_MS) return;
   stream.send({ kind: 'busy', ids });
   reported = now;
   reportedAt_ms = monotonicNow();
+}
+
+/** A host in which nothing has run for a second rests: looking all the time takes 1 % of a core. */
+const REST_AFTER_LOOKS = 1_000 / BUSY_REPORT_MS;
+let quietLooks = 0;
+let isResting = false;
+let looking: NodeJS.Timeout | undefined;
+
+function look(): void {
+  const { busy, isQuiet } = threads.look();
+  reportBusy(busy);
+  if (!isQuiet) wake();
+  else if (!isResting) {
+    quietLooks += 1;
+    if (quietLooks >= REST_AFTER_LOOKS) rest();
+  }
+}
+
+function lookEach(ms: number): void {
+  clearInterval(looking);
+  looking = setInterval(look, ms);
+}
+
+/** Only signs of life, until a run gets a thread. */
+function rest(): void {
+  isResting = true;
+  lookEach(SIGN_OF_LIFE_MS / 2);
+  threads.awaitChange(wake);
+}
+
+function wake(): void {
+  quietLooks = 0;
+  if (!isResting) return;
+  isResting = false;
+  lookEach(BUSY_REPORT_MS);
 }
 
 const threads = new IsolateThreads(
@@ -64,4 +98,4 @@ const threads = new IsolateThreads(
   becomeReady,
   end,
 );
-setInterval(reportBusy, BUSY_REPORT_MS);
+lookEach(BUSY_REPORT_MS);

@@ -12,6 +12,7 @@ import {
   HOLDER_BYTES,
   HOLDERS_DESCRIPTOR,
   monotonicNow,
+  PROGRESS_CHANGES,
   type RunMessage,
   type ThreadMessage,
 } from '../protocol.ts';
@@ -198,7 +199,9 @@ class IsolateThread {
   #showHolder(id: number): void {
     const { progress, index } = this.#task;
     progress[0] = id;
-    Atomics.add(progress, 1, 1);
+    Atomics.add(progress, PROGRESS_CHANGES, 1);
+    // Its host may rest: 25 ns when it does not.
+    if (id !== 0) Atomics.notify(progress, PROGRESS_CHANGES);
     // For the gateway, when this process is no more: 1.4 µs.
     try {
       writeSync(HOLDERS_DESCRIPTOR, progress, 0, HOLDER_BYTES, index * HOLDER_BYTES);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { THREAD_FILE } from '../code-files.ts';
-import { type RoutedAnswer, THREADS_DESCRIPTOR } from '../protocol.ts';
+import { PROGRESS_CHANGES, type RoutedAnswer, THREADS_DESCRIPTOR } from '../protocol.ts';
 import type { ThreadAnswer, ThreadTask } from './isolate-thread.ts';
 import type { SharedBundles } from './module-bundles.ts';
 
@@ -12,6 +12,15 @@ interface Thread {
   readonly progress: Int32Array;
   outbox: ThreadAnswer[];
   seen_changes: number;
+  /** Whether its next change is waited for. */
+  isAwaited: boolean;
+}
+
+export interface Look {
+  /** Runs that have held their thread since the look before. */
+  readonly busy: number[];
+  /** No run holds a thread, nor has one since the look before. */
+  readonly isQuiet: boolean;
 }
 
 export class IsolateThreads {
@@ -31,7 +40,8 @@ export class IsolateThreads {
     const starts = Array.from({ length: count }, (_thread, index) => {
       const { port1, port2 } = new MessageChannel();
       const progress = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
-      this.#threads.push({ port: port1, progress, outbox: [], seen_changes: 0 });
+      const fresh = { outbox: [], seen_changes: 0, isAwaited: false };
+      this.#threads.push({ port: port1, progress, ...fresh });
       const descriptor = THREADS_DESCRIPTOR + index;
       const task: ThreadTask = { port: port2, descriptor, progress, index, bundles };
       pool.run(task, { transferList: [port2] }).then(onLost, onLost);
@@ -54,14 +64,33 @@ export class IsolateThreads {
     thread.outbox.push({ answer, body });
   }
 
-  /** Runs that have held their thread since the last call of this. */
-  busyRuns(): number[] {
+  /** Looks at all threads. */
+  look(): Look {
     const busy: number[] = [];
+    let isQuiet = true;
     for (const thread of this.#threads) {
       const [id = 0, changes = 0] = thread.progress;
+      if (id !== 0 || changes !== thread.seen_changes) isQuiet = false;
       if (id !== 0 && changes === thread.seen_changes) busy.push(id);
       thread.seen_changes = changes;
     }
-    return busy;
+    return { busy, isQuiet };
+  }
+
+  /** Calls `then` when something has changed since the last look; may call it more than once. */
+  awaitChange(then: () => void): void {
+    for (const thread of this.#threads) {
+      if (thread.isAwaited) continue;
+      const waiting = Atomics.waitAsync(thread.progress, PROGRESS_CHANGES, thread.seen_changes);
+      if (!waiting.async) {
+        then();
+        continue;
+      }
+      thread.isAwaited = true;
+      void waiting.value.then(() => {
+        thread.isAwaited = false;
+        then();
+      });
+    }
   }
 }
