@@ -26,6 +26,25 @@ export async function readApplicationId(
   return id;
 }
 
+/**
+ * As a request names it: by reference, or by `application_id`, as answers show it, so that what was read can be written
+ * back. `undefined` when it says neither; throws 400 when it says both, and not the same.
+ */
+export function namedApplication({
+  application,
+  application_id: id,
+}: {
+  application?: Reference | null;
+  application_id?: string | null;
+}): Reference | null | undefined {
+  if (id === undefined) return application;
+  const named = id === null ? null : { id };
+  if (application === undefined) return named;
+  const isSame = (application?.id ?? null)?.toLowerCase() === id?.toLowerCase();
+  if (!isSame) throw fieldError('application_id', 'Names another application than application.id');
+  return named;
+}
+
 /** The same under a merge patch: what it does not change is not judged again. */
 export async function patchApplicationId(
   client: Queryable,

@@ -4,7 +4,11 @@ import type { LeakTripwire, PatchProxyRequest, ProxyRequest } from '../../shared
 import type { DataKeys } from '../../shared/crypto/data-keys.ts';
 import type { Queryable } from '../../shared/postgres/pool.ts';
 import { sealConfiguration } from '../../shared/reactors/sealed-configuration.ts';
-import { patchApplicationId, readApplicationId } from '../applications/acting-application.ts';
+import {
+  namedApplication,
+  patchApplicationId,
+  readApplicationId,
+} from '../applications/acting-application.ts';
 import { mergeConfiguration } from '../scripts/merge-configuration.ts';
 import type { ProxyRow, ProxyValues, StoredTransform } from './proxy-store.ts';
 
@@ -30,7 +34,7 @@ export async function replaceProxy(
     require_auth: body.require_auth ?? REQUIRE_AUTH_DEFAULT,
     request_transform: transformOf(request_transform?.code ?? null, current.request_transform),
     response_transform: transformOf(response_transform?.code ?? null, current.response_transform),
-    application_id: await readApplicationId(client, current.tenant_id, body.application),
+    application_id: await readApplicationId(client, current.tenant_id, namedApplication(body)),
     configuration_sealed: await sealConfiguration(
       dataKeys,
       ownerOf(current),
@@ -54,7 +58,7 @@ export async function patchProxy(
     require_auth: patched(current.require_auth, patch.require_auth, REQUIRE_AUTH_DEFAULT),
     request_transform: patchTransform(current.request_transform, request_transform),
     response_transform: patchTransform(current.response_transform, response_transform),
-    application_id: await patchApplicationId(client, current, patch.application),
+    application_id: await patchApplicationId(client, current, namedApplication(patch)),
     configuration_sealed: await patchConfiguration(dataKeys, current, patch.configuration),
     leak_tripwire: patched(current.leak_tripwire, patch.leak_tripwire, LEAK_TRIPWIRE_DEFAULT),
   };

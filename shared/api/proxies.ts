@@ -1,6 +1,6 @@
 /** Proxies: where requests are forwarded to, and what is done with them on the way (spec: Proxies). */
 import { type Static, Type } from 'typebox';
-import { audit, Name, nullable, oneOf, Uuid } from './fields.ts';
+import { audit, Name, nullable, oneOf, Uuid, UuidInBody } from './fields.ts';
 import { defineOperation } from './operation.ts';
 import { pageOf, pageQuery } from './pagination.ts';
 import { Problem } from './problem.ts';
@@ -65,6 +65,8 @@ const members = {
       description: 'A public or private application that transforms act as',
     }),
   ),
+  /** As answers have it. */
+  application_id: Type.Optional(nullable(UuidInBody)),
   configuration: Type.Optional(nullable({ ...Configuration, type: 'object' })),
   require_auth: Type.Optional(nullable(RequireAuth)),
   leak_tripwire: Type.Optional(LeakTripwireOrNull),
