@@ -7,7 +7,7 @@ import { migrate } from '../control-plane/migrate.ts';
 import { type Installation, loadInstallation } from '../shared/crypto/installation.ts';
 import { type KeyEncryption, localKeyEncryption, parseKek } from '../shared/crypto/local-key.ts';
 import type { Logger } from '../shared/observability/logger.ts';
-import { createPool, type Pool } from '../shared/postgres/pool.ts';
+import { createPool, endPool, type Pool } from '../shared/postgres/pool.ts';
 import { checkReachable } from './check-start.ts';
 import { isVault } from './claim-directory.ts';
 import {
@@ -65,7 +65,7 @@ export async function withInstallation<T>(
     );
     return await work(pool, installation);
   } finally {
-    await pool.end();
+    await endPool(pool);
   }
 }
 

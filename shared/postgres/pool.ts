@@ -2,6 +2,7 @@
  * The connection pool of one process. Time limits and the guard against lost connections are set
  * here, once: a checked-out client without an error listener would end the process.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from '../observability/logger.ts';
 import { isDatabaseUnavailable } from './database-error.ts';
@@ -76,6 +77,23 @@ export function createPool(options: PoolOptions): Pool {
     endWhenSilent(client, QUERY_TIMEOUT_MS);
   });
   return pool;
+}
+
+/**
+ * Ends the pool and waits until the server has closed its connections, which `pool.end()` does not: a server that is
+ * stopped right after it would warn of each of them.
+ */
+export async function endPool(pool: Pool): Promise<void> {
+  let open = pool.totalCount;
+  const closed = new Promise<void>((resolve) => {
+    if (open === 0) resolve();
+    pool.on('remove', () => {
+      open -= 1;
+      if (open === 0) resolve();
+    });
+  });
+  await pool.end();
+  await Promise.race([closed, delay(CONNECT_TIMEOUT_MS, undefined, { ref: false })]);
 }
 
 /**
