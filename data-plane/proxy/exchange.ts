@@ -3,9 +3,9 @@
  * or upgraded; a destination that does not begin its answer in time has none.
  */
 import type { Dispatcher } from 'undici';
-import { BODY_ROOM } from '../../shared/http/body-room.ts';
 import { type BodySource, DestinationBody } from './destination-body.ts';
 import type { RequestBody } from './request-body.ts';
+import { Stay } from './stay.ts';
 
 /** Facts 10.1. */
 export const ANSWER_WITHIN_MS = 25_000;
@@ -90,11 +90,7 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   #resolve: (answer: DestinationAnswer) => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
   readonly #timer: DeadlineTimer;
-  readonly #watcher: ExchangeWatcher | undefined;
-  /** Of a body that is all here. */
-  readonly #bodyBytes: number;
-  #keptBytes = 0;
-  #isOver = false;
+  readonly #stay: Stay;
   #controller: Dispatcher.DispatchController | undefined;
   #ended: ExchangeEnded | undefined;
   #body: DestinationBody | undefined;
@@ -105,8 +101,7 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
     answerWithinMs: number,
     watcher: ExchangeWatcher | undefined,
   ) {
-    this.#watcher = watcher;
-    this.#bodyBytes = Buffer.isBuffer(body) ? body.length : 0;
+    this.#stay = new Stay(body, watcher);
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -122,32 +117,14 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
     this.#reject(error);
     if (this.#controller !== undefined) {
       this.#controller.abort(error);
-      this.#watcher?.onOver();
-    } else if (!this.#isOver) this.#waitInVain();
-  }
-
-  /**
-   * undici keeps a request, with its body, until a connection is made or fails. It has its place so long, and its body
-   * counts: who comes and goes would fill the memory else.
-   */
-  #waitInVain(): void {
-    this.#watcher?.onBegin();
-    if (this.#keptBytes > 0) return;
-    this.#keptBytes = this.#bodyBytes;
-    BODY_ROOM.keep(this.#keptBytes);
-  }
-
-  #over(): void {
-    this.#isOver = true;
-    this.#watcher?.onOver();
-    BODY_ROOM.leave(this.#keptBytes);
-    this.#keptBytes = 0;
+      this.#stay.over();
+    } else this.#stay.waitInVain();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#ended !== undefined) controller.abort(this.#ended);
-    else this.#watcher?.onBegin();
+    else this.#stay.begin();
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
@@ -168,12 +145,12 @@ class UndiciExchange implements Exchange, Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#over();
+    this.#stay.over();
     this.#body?.end();
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.#over();
+    this.#stay.over();
     this.#timer.stop();
     this.#reject(error);
     this.#body?.fail(error);

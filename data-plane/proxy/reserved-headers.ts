@@ -5,7 +5,11 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import httpProxy from 'http-proxy';
-import type { GuardedAgents } from '../../shared/egress/guarded-agents.ts';
+import {
+  CONNECTION_WATCHER,
+  type ConnectionWatcher,
+  type GuardedAgents,
+} from '../../shared/egress/guarded-agents.ts';
 import { endUnfinished } from '../end-unfinished.ts';
 import { DestinationBody } from './destination-body.ts';
 import {
@@ -19,6 +23,7 @@ import {
   type OutgoingRequest,
 } from './exchange.ts';
 import type { ReservedHeaders } from './read-request.ts';
+import { Stay } from './stay.ts';
 
 interface Caller {
   /** The answer is not written to them here. */
@@ -31,57 +36,49 @@ export function sendReserved(
   agents: GuardedAgents,
   request: OutgoingRequest,
   reserved: ReservedHeaders,
-  { req, res, watcher }: Caller,
+  caller: Caller,
   answerWithinMs = ANSWER_WITHIN_MS,
 ): Exchange {
-  let outgoing: ClientRequest | undefined;
-  let ended: ExchangeEnded | undefined;
-  let fail: (error: unknown) => void = () => undefined;
-  const stream = streamOf(request.body);
-  const abort = (error: ExchangeEnded): void => {
-    ended = error;
-    timer.stop();
-    fail(error);
-    outgoing?.destroy(error);
-    watcher.onOver();
-  };
-  const timer = new DeadlineTimer(request.body, answerWithinMs, () =>
-    abort(new ExchangeEnded('timeout')),
-  );
-  const answer = new Promise<DestinationAnswer>((resolve, reject) => {
-    fail = reject;
+  const exchange = new ReservedExchange(request.body, answerWithinMs, caller.watcher);
+  exchange.send(agents, request, reserved, caller);
+  return exchange;
+}
+
+class ReservedExchange implements Exchange, ConnectionWatcher {
+  readonly answer: Promise<DestinationAnswer>;
+  #resolve: (answer: DestinationAnswer) => void = () => undefined;
+  #reject: (error: unknown) => void = () => undefined;
+  readonly #timer: DeadlineTimer;
+  readonly #stay: Stay;
+  readonly #stream: Readable;
+  #outgoing: ClientRequest | undefined;
+  #ended: ExchangeEnded | undefined;
+  #isConnecting = false;
+  #isLeft = false;
+
+  constructor(body: OutgoingRequest['body'], answerWithinMs: number, watcher: ExchangeWatcher) {
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#stay = new Stay(body, watcher);
+    this.#stream = streamOf(body);
+    this.#timer = new DeadlineTimer(body, answerWithinMs, () =>
+      this.abort(new ExchangeEnded('timeout')),
+    );
+  }
+
+  send(
+    agents: GuardedAgents,
+    request: OutgoingRequest,
+    reserved: ReservedHeaders,
+    { req, res }: Caller,
+  ): void {
     // One per request: its events are this request's.
     const proxy = httpProxy.createProxyServer({ selfHandleResponse: true });
-    proxy.on('proxyReq', (made: ClientRequest) => {
-      outgoing = made;
-      limitInformational(made, abort);
-      // What is left of the caller's body goes nowhere, so that its connection can be read to its end.
-      made.on('close', () => {
-        stream.destroy();
-        watcher.onOver();
-      });
-      if (ended !== undefined) made.destroy(ended);
-      else watcher.onBegin();
-    });
-    proxy.on('proxyRes', (incoming: IncomingMessage) => {
-      // A 101 that does not say to what: nobody asked for it, and what follows it is no HTTP.
-      if ((incoming.statusCode ?? 0) < 200) {
-        abort(new ExchangeEnded('status'));
-        return;
-      }
-      timer.stop();
-      incoming.on('end', () => endUnfinished(outgoing));
-      resolve({
-        status: incoming.statusCode ?? 0,
-        headers: incoming.rawHeaders,
-        body: bodyOf(incoming),
-      });
-    });
-    const onError = (error: unknown): void => {
-      watcher.onOver();
-      timer.stop();
-      reject(error);
-    };
+    proxy.on('proxyReq', (made: ClientRequest) => this.#begin(made));
+    proxy.on('proxyRes', (incoming: IncomingMessage) => this.#take(incoming));
+    const onError = (error: unknown): void => this.#fail(error);
     // A caller who resets its connection before there is one to the destination: http-proxy says only this.
     proxy.on('econnreset', onError);
     const address = addressOf(request);
@@ -89,28 +86,82 @@ export function sendReserved(
     // What is forwarded was chosen already; http-proxy would add the rest. To a DELETE it adds a length
     // of 0, whatever frames the body, so it is told another method than it is to send.
     Object.assign(req, { method: 'POST', headers: {}, url: request.target });
-    proxy.web(
-      req,
-      res,
-      {
-        target: address as unknown as URL,
-        agent: address.protocol === 'https:' ? agents.https : agents.http,
-        ssl: optionsWith(headersOf(request, reserved, address.host)),
-        buffer: stream,
-        method: request.method,
-        toProxy: true,
-        followRedirects: false,
-      },
-      onError,
-    );
+    try {
+      proxy.web(
+        req,
+        res,
+        {
+          target: address as unknown as URL,
+          agent: address.protocol === 'https:' ? agents.https : agents.http,
+          ssl: optionsWith(headersOf(request, reserved, address.host), this),
+          buffer: this.#stream,
+          method: request.method,
+          toProxy: true,
+          followRedirects: false,
+        },
+        onError,
+      );
+    } catch (error) {
+      this.#fail(error);
+    }
     Object.assign(req, { method, headers, url });
-  });
-  // However it fails: by an exception of http-proxy's, too.
-  answer.catch(() => {
-    timer.stop();
-    watcher.onOver();
-  });
-  return { answer, abort };
+  }
+
+  abort(error: ExchangeEnded): void {
+    this.#ended = error;
+    this.#fail(error);
+    this.#outgoing?.destroy(error);
+  }
+
+  onConnecting(): void {
+    this.#isConnecting = true;
+  }
+
+  onConnected(): void {
+    this.#isConnecting = false;
+    if (this.#isLeft) this.#stay.over();
+  }
+
+  /** There is a connection for the request. */
+  #begin(made: ClientRequest): void {
+    this.#outgoing = made;
+    limitInformational(made, (error) => this.abort(error));
+    // What is left of the caller's body goes nowhere, so that its connection can be read to its end.
+    made.on('close', () => {
+      this.#stream.destroy();
+      this.#leave();
+    });
+    if (this.#ended !== undefined) made.destroy(this.#ended);
+    else this.#stay.begin();
+  }
+
+  #take(incoming: IncomingMessage): void {
+    // A 101 that does not say to what: nobody asked for it, and what follows it is no HTTP.
+    if ((incoming.statusCode ?? 0) < 200) {
+      this.abort(new ExchangeEnded('status'));
+      return;
+    }
+    this.#timer.stop();
+    incoming.on('end', () => endUnfinished(this.#outgoing));
+    this.#resolve({
+      status: incoming.statusCode ?? 0,
+      headers: incoming.rawHeaders,
+      body: bodyOf(incoming),
+    });
+  }
+
+  #fail(error: unknown): void {
+    this.#timer.stop();
+    this.#reject(error);
+    this.#leave();
+  }
+
+  /** Node makes the connection all the same, for a request that is destroyed before, and keeps its body so long. */
+  #leave(): void {
+    this.#isLeft = true;
+    if (this.#isConnecting) this.#stay.waitInVain();
+    else this.#stay.over();
+  }
 }
 
 /** By its parts: a path would be parsed, and the target of the request line is ours to choose. */
@@ -140,8 +191,9 @@ function headersOf(
  * The options that http-proxy fills in for node:http. It knows headers by their names alone, which loses
  * the order and the case of repeated ones; node:http sends a flat list as it is.
  */
-function optionsWith(headers: readonly string[]) {
+function optionsWith(headers: readonly string[], watcher: ConnectionWatcher) {
   return {
+    [CONNECTION_WATCHER]: watcher,
     get headers() {
       return headers;
     },

@@ -20,7 +20,21 @@ export interface GuardedAgents {
   destroy(): void;
 }
 
+/** Told of the connection that is made for one request: it may take long, and outlive the request. */
+export interface ConnectionWatcher {
+  onConnecting(): void;
+  /** It is there, or has failed. */
+  onConnected(): void;
+}
+
+/** Where a request's options have its watcher; one that gets a connection of the pool calls it not at all. */
+export const CONNECTION_WATCHER = Symbol('watcher of the connection');
+
 declare module 'node:http' {
+  interface ClientRequestArgs {
+    [CONNECTION_WATCHER]?: ConnectionWatcher;
+  }
+
   interface Agent {
     /** What Node asks of anything that is to be an agent; its types do not say so. */
     addRequest(request: ClientRequest, ...rest: unknown[]): void;
@@ -102,9 +116,13 @@ function open(
     const port = Number(options.port ?? (isPlain ? 80 : 443));
     return connect(options.host ?? '', port, isPlain);
   };
-  connecting().then(
-    (socket) => created?.(null, socket),
-    // Node's type wants a socket beside the error; it reads none.
-    (error: Error) => (created as ((error: Error) => void) | undefined)?.(error),
-  );
+  const watcher = options[CONNECTION_WATCHER];
+  watcher?.onConnecting();
+  connecting()
+    .finally(() => watcher?.onConnected())
+    .then(
+      (socket) => created?.(null, socket),
+      // Node's type wants a socket beside the error; it reads none.
+      (error: Error) => (created as ((error: Error) => void) | undefined)?.(error),
+    );
 }

@@ -3,7 +3,7 @@
  * who do not wait for it leave nothing behind.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -113,6 +113,27 @@ describe('a destination to which a connection takes long', () => {
       const { send } = await prepare(engine);
       expect(parseAnswer((await send()).text).status).to.equal(200);
       expect([origin.received.length, origin.connections()]).to.deep.equal([1, 1]);
+    });
+
+    it(`is not connected to more often than it has places by callers who do not wait, by ${name}`, async () => {
+      const opened: Socket[] = [];
+      const silent = createServer(
+        (socket) => void opened.push(socket.on('error', () => undefined)),
+      );
+      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+      const { port } = silent.address() as AddressInfo;
+      const destination_url = `https://127.0.0.1:${port}`;
+      const { key } = await proxies.proxy({ destination_url, require_auth: false });
+      const bytes = request('GET /proxy', [`BT-PROXY-KEY: ${key}`, ...engine]);
+      for (let count = 0; count < 3 * CONNECTIONS_MAX; count += 1) {
+        const caller = connect(proxies.port, '127.0.0.1', () => caller.write(bytes));
+        caller.on('error', () => undefined);
+        setTimeout(() => caller.resetAndDestroy(), 200 + 5 * count);
+      }
+      await delay(2_000);
+      for (const socket of opened) socket.destroy();
+      silent.close();
+      expect(opened.length).to.equal(CONNECTIONS_MAX);
     });
 
     for (const type of ['application/json', 'text/plain']) {
