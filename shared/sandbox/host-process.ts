@@ -28,6 +28,8 @@ import { ThreadHolders } from './thread-holders.ts';
 
 /** How often memory and deadlines are looked at while a run is in the host (design section 8). */
 const POLL_MS = 20;
+/** Behind a gap like this the gateway has not heard what came meanwhile: it stood still, or was busy. */
+const GAP_MS = 200;
 /** After its deadline a run still has this long to be ended by V8 inside. */
 const GRACE_MS = 250;
 /** Of what a host prints before it is ready, for the error that says why it is not. */
@@ -72,6 +74,8 @@ export class HostProcess {
   readonly #threads: HostThreads;
   readonly #holders: ThreadHolders;
   #poll: NodeJS.Timeout | undefined;
+  #watched_at_ms = 0;
+  #isBehindGap = false;
   #busy: readonly number[] = [];
   #heard_at_ms = monotonicNow();
   #lost: LossReason | undefined;
@@ -128,7 +132,9 @@ export class HostProcess {
   send(run: HostRun): void {
     if (this.#threads.isIdle) this.#heard_at_ms = monotonicNow();
     this.#threads.add(run);
-    this.#poll ??= setInterval(() => this.#watch(), POLL_MS).unref();
+    if (this.#poll !== undefined) return;
+    this.#watched_at_ms = monotonicNow();
+    this.#poll = setInterval(() => this.#watch(), POLL_MS).unref();
   }
 
   /** Sends the answer of a call, unless its run has ended. */
@@ -193,6 +199,7 @@ export class HostProcess {
       return;
     }
     const now = monotonicNow();
+    if (this.#comesLate(now)) return;
     const overdue = this.#threads.messages().filter((run) => now > run.ends_at_ms + GRACE_MS);
     const holding = overdue.filter((run) => this.#busy.includes(run.id));
     if (holding.length > 0 || this.#busy.some((id) => this.#threads.isAbandoned(id))) {
@@ -204,6 +211,15 @@ export class HostProcess {
       for (const run of [...overdue, ...this.#threads.expired(now)]) this.#giveUp(run);
       this.#threads.placeWaiting();
     }
+  }
+
+  /** Timers come before what is in the pipes: one round of them is heard first. Never twice in a row. */
+  #comesLate(now: number): boolean {
+    const isGap = now - this.#watched_at_ms > GAP_MS;
+    this.#watched_at_ms = now;
+    this.#isBehindGap = isGap && !this.#isBehindGap;
+    if (isGap) this.#heard_at_ms = now;
+    return this.#isBehindGap;
   }
 
   get #patience_ms(): number {
